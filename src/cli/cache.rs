@@ -4,17 +4,22 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
 
 use crate::cache::{BlockCache, CacheLimits, DiskShortage};
 use crate::drive::CacheStatus;
 use crate::fuse::{self, shell_quoted};
+use crate::outbox::is_service_folder;
+use assetfs_formats as formats;
 
+use super::at_once::for_each;
 use super::completers;
 use super::exit::{Exit, WrongUse};
-use super::mounted::{MountedDrive, POLL_PERIOD, check_exists};
+use super::files::FileBelow;
+use super::given_paths::{self, ListForm};
+use super::mounted::{self, MountedDrive, POLL_PERIOD, check_exists};
 use super::output;
 use super::progress::Progress;
 use super::table::{bytes, counted, grouped, table};
@@ -233,70 +238,144 @@ fn show(report: &CacheReport, order: Order) {
 ///
 /// Fetches everything below the paths and protects it from eviction. It counts towards the limit of the cache.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: assetfs pin ~/assets/rawmodels/chair ~/assets/rapidmodels/chair")]
+#[command(
+    after_help = "Example: assetfs pin ~/assets/rawmodels/chair ~/assets/rapidmodels/chair\n\
+    Example: assetfs list --results --json | assetfs pin --models-only -"
+)]
 pub(super) struct PinArgs {
-    /// Models, folders or files in the drive
+    /// Models, folders or files in the drive; `-` reads paths, names of source models or lines of `assetfs list --json` from
+    /// standard input; a folder below rawmodels/.assetfs/search/ stands for the models in it
     #[arg(add = ArgValueCompleter::new(completers::models), required = true)]
     paths: Vec<PathBuf>,
+    /// Of models only their own files: no pictures, reports and converted files, which are in folders of the service, and no
+    /// zips beside other files
+    #[arg(long)]
+    models_only: bool,
+    #[command(flatten)]
+    form: ListForm,
 }
 
 pub(super) fn pin(args: &PinArgs) -> Result<Exit> {
+    let paths = given_paths::all(&args.paths, args.form)?;
     let progress = Progress::new(false);
-    let mut exit = Exit::Done;
-    for path in &args.paths {
-        let drive = MountedDrive::of(path)?;
-        tell(path, "pin")?;
-        let refused_before = drive.status()?.cache.refused;
-        let list = files::below(path)?;
-        let total: u64 = list.iter().map(|file| file.len).sum();
-        let mut task = progress.task(shell_quoted(path));
-        let mut done = 0;
-        for file in &list {
-            let read = files::read_from_drive(&files::at(path, file), |part| {
-                done += part.len() as u64;
-                task.show(&format!("fetching {}%", files::percent(done, total)));
-                true
-            });
-            if let Err(error) = read {
-                output::failed(Some(path), &error);
-                exit = Exit::Failed;
+    let mut task = progress.task("pinning");
+    let (mut files, mut total) = (0, 0);
+    let mut failures = Vec::new();
+    for (count, path) in paths.iter().enumerate() {
+        let shown = match paths.len() {
+            1 => String::new(),
+            all => format!("{count} of {all}, "),
+        };
+        match pin_one(path, args.models_only, |status| {
+            task.show(&format!("{shown}{status}"));
+        }) {
+            Ok(pinned) => {
+                files += pinned.len() as u64;
+                total += pinned.iter().map(|file| file.len).sum::<u64>();
+                output::done(path);
             }
-        }
-        task.finish(&format!(
-            "{}, {}",
-            counted(list.len() as u64, "file"),
-            bytes(total)
-        ));
-        let cache = drive.status()?.cache;
-        if cache.refused > refused_before {
-            let error = anyhow::anyhow!(
-                "{} is pinned, but the cache had no room for all of it: mount with a larger --cache-size, make room on its \
-                 disk, or `assetfs unpin` some",
-                shell_quoted(path)
-            );
-            exit = output::failed(Some(path), &error);
-        } else if exit == Exit::Done {
-            output::done(path);
+            Err(error) => failures.push((path, error)),
         }
     }
-    Ok(exit)
+    task.finish(&format!("{}, {}", counted(files, "file"), bytes(total)));
+    let ends = failures
+        .iter()
+        .map(|(path, error)| output::failed(Some(path), error));
+    Ok(ends.max().unwrap_or(Exit::Done))
+}
+
+/// Pins what is at a path and fetches it; returns its files.
+fn pin_one(path: &Path, models_only: bool, mut show: impl FnMut(&str)) -> Result<Vec<FileBelow>> {
+    let drive = MountedDrive::of(path)?;
+    let refused_before = drive.status()?.cache.refused;
+    let path = &mounted::own_target(path)?;
+    let list = match models_only {
+        true => model_files(path)?,
+        false => {
+            tell(path, "pin")?;
+            files::below(path)?
+        }
+    };
+    let total: u64 = list.iter().map(|file| file.len).sum();
+    let mut done = 0;
+    let mut failed = None;
+    for file in &list {
+        let at = files::at(path, file);
+        if models_only {
+            tell(&at, "pin")?;
+        }
+        let read = files::read_from_drive(&at, |part| {
+            done += part.len() as u64;
+            show(&format!(
+                "{} {}%",
+                shell_quoted(path),
+                files::percent(done, total)
+            ));
+            true
+        });
+        failed = failed.or(read.err());
+    }
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if drive.status()?.cache.refused > refused_before {
+        bail!(
+            "{} is pinned, but the cache had no room for all of it: mount with a larger --cache-size, make room on its \
+             disk, or `assetfs unpin` some",
+            shell_quoted(path)
+        );
+    }
+    Ok(list)
+}
+
+/// The folder of a result with its quality reports.
+const QUALITY_REPORTS: &str = "qc";
+
+/// The files that a model consists of. Zips beside other files have the same files once more.
+fn model_files(path: &Path) -> Result<Vec<FileBelow>> {
+    check_exists(path)?;
+    let whole = std::path::absolute(path)?;
+    // A source model may have a folder of this name of its own.
+    let is_result = whole.parent().is_some_and(|it| it.ends_with("rapidmodels"));
+    let mut list = files::below_with(path, |path, kind| {
+        let name = path.to_string_lossy();
+        let is_of_service = is_service_folder(name.trim_end_matches('@'));
+        Ok(!kind.is_dir() || !(is_of_service || (is_result && name == QUALITY_REPORTS)))
+    })?;
+    list.retain(|file| !file.path.ends_with("ERROR.txt"));
+    let is_zip = |file: &FileBelow| formats::extension(&file.path.to_string_lossy()) == "zip";
+    if !list.iter().all(is_zip) {
+        list.retain(|file| !is_zip(file));
+    }
+    Ok(list)
 }
 
 /// Allow pinned models to be evicted again
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs unpin ~/assets/rawmodels/chair")]
 pub(super) struct UnpinArgs {
-    /// Pinned models, folders or files
+    /// Pinned models, folders or files; `-` reads a list from standard input, as of `pin`
     #[arg(add = ArgValueCompleter::new(completers::models), required = true)]
     paths: Vec<PathBuf>,
+    /// Of models that were pinned with --models-only
+    #[arg(long)]
+    models_only: bool,
+    #[command(flatten)]
+    form: ListForm,
 }
 
 pub(super) fn unpin(args: &UnpinArgs) -> Result<Exit> {
-    for path in &args.paths {
-        tell(path, "unpin")?;
-        output::done(path);
-    }
-    Ok(Exit::Done)
+    let paths = given_paths::all(&args.paths, args.form)?;
+    Ok(for_each("unpinning", paths, |path| {
+        let path = &mounted::own_target(path)?;
+        if !args.models_only {
+            return tell(path, "unpin");
+        }
+        for file in model_files(path)? {
+            tell(&files::at(path, &file), "unpin")?;
+        }
+        Ok(())
+    }))
 }
 
 /// Sends the drive a command about a path in it.

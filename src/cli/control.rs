@@ -12,8 +12,10 @@ use crate::fuse::shell_quoted;
 
 use super::completers;
 use super::exit::{Exit, WrongUse};
+use super::given_paths::{self, ListForm};
 use super::mounted::{self, MountedDrive, POLL_PERIOD, check_exists, command_about, command_at};
 use super::output;
+use super::run_presets::{self, run_presets};
 use super::run_stale::{StaleOptions, run_stale};
 
 /// Time after which `commit` stops waiting if the service does not answer. Errors that come at once are reported
@@ -136,34 +138,59 @@ pub(super) fn retry(args: &RetryArgs) -> Result<Exit> {
     each(&args.paths, |path| command_at(path, "retry"))
 }
 
-/// Run an optimization again; costs another point
+/// Run optimizations: of models with a preset, of texts again, or of what is stale; each costs a point
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: assetfs run ~/assets/rawmodels/chair/optimize/web.json\n\
+    Example: assetfs run --preset 'Web Viewer' ~/assets/rawmodels/.assetfs/search/oak\n\
     Example: assetfs run --stale --dry-run ~/assets\n\
+    With --preset, a model that has a result of the preset costs nothing. Without, a text runs again and costs another point.\n\
     A result is stale when its source model was replaced, or when the preset that its text names has changed."
 )]
 pub(super) struct RunArgs {
-    /// Job texts in an optimize/, embeds/ or jobs/ folder; with --stale models, results or the drive
+    /// Job texts in an optimize/, embeds/ or jobs/ folder; with --preset models; with --stale models, results or the drive. `-`
+    /// reads paths, names of models or lines of `assetfs list --json` from standard input; a folder below
+    /// rawmodels/.assetfs/search/ stands for the models in it
     #[arg(required_unless_present = "stale", add = ArgValueCompleter::new(completers::models))]
     paths: Vec<PathBuf>,
+    /// Optimize models with this preset, each once: a preset of the account, a factory preset, or a file (.json, .rpdx); can be
+    /// given several times
+    #[arg(long = "preset", short, value_name = "PRESET", add = ArgValueCompleter::new(completers::presets))]
+    presets: Vec<String>,
     /// Run the texts whose results are stale
-    #[arg(long)]
+    #[arg(long, conflicts_with = "presets")]
     stale: bool,
-    /// Only list the stale results and say what running them costs
-    #[arg(long, requires = "stale")]
+    /// Only say what would be run and what it costs
+    #[arg(long, short = 'n')]
     dry_run: bool,
     /// Run them without a question
     #[arg(long, requires = "stale", conflicts_with = "dry_run")]
     yes: bool,
+    #[command(flatten)]
+    form: ListForm,
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit> {
+    let paths = given_paths::all(&args.paths, args.form)?;
     if args.stale {
+        if paths.is_empty() && !args.paths.is_empty() {
+            return Ok(Exit::Done);
+        }
         let (dry_run, yes) = (args.dry_run, args.yes);
-        return run_stale(&args.paths, &StaleOptions { dry_run, yes });
+        return run_stale(&paths, &StaleOptions { dry_run, yes });
     }
-    for path in &args.paths {
+    if !args.presets.is_empty() {
+        return run_presets(&args.presets, paths, args.dry_run);
+    }
+    if args.dry_run {
+        for path in &paths {
+            job_at(path)?;
+            run_presets::would_run(path);
+        }
+        run_presets::say_cost(paths.len());
+        return Ok(Exit::Done);
+    }
+    for path in &paths {
         if let Err(error) = run_again(path) {
             return Ok(output::failed(Some(path), &error));
         }
@@ -174,6 +201,12 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit> {
 
 /// Sends the text of a job again, also one that was sent.
 pub(super) fn run_again(path: &Path) -> Result<()> {
+    let (asset, order) = job_at(path)?;
+    command_about(path, &asset, &order)
+}
+
+/// The folder of the model of a job's text, and the command that runs it.
+fn job_at(path: &Path) -> Result<(PathBuf, String)> {
     MountedDrive::of(path)?;
     check_exists(path)?;
     let whole = std::path::absolute(path)?;
@@ -191,7 +224,7 @@ pub(super) fn run_again(path: &Path) -> Result<()> {
         return Err(no_job(path));
     }
     // The folder is part of the command, because another folder may have a text of the same name.
-    command_about(path, asset, &format!("run {folder}/{name}"))
+    Ok((asset.to_owned(), format!("run {folder}/{name}")))
 }
 
 fn no_job(path: &Path) -> anyhow::Error {

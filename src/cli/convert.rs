@@ -14,9 +14,11 @@ use clap_complete::engine::ArgValueCompleter;
 use crate::fuse::shell_quoted;
 use crate::wire::ConversionJob;
 
+use super::at_once::for_each_with_exit;
 use super::completers;
 use super::exit::Exit;
-use super::mounted::{self, MountedDrive, command_at, explain_at};
+use super::given_paths::{self, ListForm};
+use super::mounted::{self, MountedDrive, command_at, explain_at, own_target};
 use super::output;
 use super::progress::{Progress, Task};
 use super::settings::Span;
@@ -35,10 +37,12 @@ const SILENCE: Duration = Duration::from_secs(120);
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: assetfs convert ~/assets/rawmodels/chair usdz obj\n\
+    Example: assetfs convert ~/assets/rawmodels/.assetfs/search/oak usdz\n\
     The files appear in converted/. Exit codes: 0 done, 1 failed, 3 timed out (the service goes on)"
 )]
 pub(super) struct ConvertArgs {
-    /// A model below rawmodels/
+    /// A model below rawmodels/; `-` reads paths, names of models or lines of `assetfs list --json` from standard input; a folder
+    /// below rawmodels/.assetfs/search/ stands for the models in it
     #[arg(add = ArgValueCompleter::new(completers::models))]
     path: PathBuf,
     /// Formats; the files appear in its converted/ folder
@@ -53,35 +57,52 @@ pub(super) struct ConvertArgs {
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    form: ListForm,
 }
 
 pub(super) fn run(args: &ConvertArgs) -> Result<Exit> {
-    mounted::check_exists(&args.path)?;
-    let Some(controls) = controls_of(&args.path)? else {
+    let paths = given_paths::all(std::slice::from_ref(&args.path), args.form)?;
+    match paths.as_slice() {
+        [path] if *path == args.path => convert(args, path, args.quiet),
+        _ => Ok(for_each_with_exit("converting", paths, |path| {
+            convert(args, &own_target(path)?, true)
+        })),
+    }
+}
+
+fn convert(args: &ConvertArgs, path: &Path, quiet: bool) -> Result<Exit> {
+    mounted::check_exists(path)?;
+    let Some(controls) = controls_of(path)? else {
         // Not a model, or still a draft: the drive says why that is impossible.
-        command_at(&args.path, &order(&args.formats))?;
+        command_at(path, &order(&args.formats))?;
         return Ok(Exit::Done);
     };
     // What exists is what the service lists now.
-    command_at(&args.path, "refresh")?;
+    command_at(path, "refresh")?;
     let before = jobs_in(&controls)?;
     let plan = Plan::of(&args.formats, &controls, &before)?;
-    if !plan.present.is_empty() && !args.quiet {
+    if !plan.present.is_empty() && !quiet {
         let are = if plan.present.len() == 1 { "is" } else { "are" };
         eprintln!("{} {are} there already.", plan.present.join(", "));
     }
     if !plan.missing.is_empty() {
-        command_at(&args.path, &order(&plan.missing))?;
+        command_at(path, &order(&plan.missing))?;
     }
     let end = match plan.awaited() {
         awaited if awaited.is_empty() => End::Done,
         _ if args.no_wait => End::Going,
-        awaited => wait_with_progress(args, &controls, Request::new(&before, &awaited))?,
+        awaited => {
+            let request = Request::new(&before, &awaited);
+            let title = format!("{} to {}", shell_quoted(path), awaited.join(", "));
+            let task = Progress::new(quiet).task(title);
+            wait_with_progress(path, &controls, request, task, args.timeout)?
+        }
     };
     if output::is_json() {
-        print_report(&args.path, &plan, &end);
+        print_report(path, &plan, &end);
     }
-    Ok(end.conclude(args, &plan.awaited().join(", ")))
+    Ok(end.conclude(path, quiet, &plan.awaited().join(", ")))
 }
 
 /// The hidden folder of the model at `path`; `None` if there is no uploaded model. A loose file has no folder of its
@@ -115,12 +136,12 @@ enum End {
 
 impl End {
     /// Prints the outcome, except for success, and returns the exit code. `formats`: the formats that were waited for.
-    fn conclude(self, args: &ConvertArgs, formats: &str) -> Exit {
-        let path = shell_quoted(&args.path);
+    fn conclude(self, path: &Path, quiet: bool, formats: &str) -> Exit {
+        let path = shell_quoted(path);
         match self {
             End::Done => Exit::Done,
             End::Going => {
-                if !args.quiet {
+                if !quiet {
                     eprintln!(
                         "The service converts {path} to {formats} in the background; the files appear in its converted/ folder."
                     );
@@ -163,14 +184,14 @@ fn print_report(path: &Path, plan: &Plan, end: &End) {
     output::line(report);
 }
 
-fn wait_with_progress(args: &ConvertArgs, controls: &Path, request: Request) -> Result<End> {
-    let title = format!(
-        "{} to {}",
-        shell_quoted(&args.path),
-        request.formats.join(", ")
-    );
-    let mut task = Progress::new(args.quiet).task(title);
-    let limit = args.timeout.map(|limit| limit.0);
+fn wait_with_progress(
+    path: &Path,
+    controls: &Path,
+    request: Request,
+    mut task: Task,
+    timeout: Option<Span>,
+) -> Result<End> {
+    let limit = timeout.map(|limit| limit.0);
     let end = match wait_for(controls, request, &mut task, limit)? {
         None => End::TimedOut,
         Some(Err(reason)) => {
@@ -179,7 +200,7 @@ fn wait_with_progress(args: &ConvertArgs, controls: &Path, request: Request) -> 
         }
         Some(Ok(())) => {
             // The files show at once, not only after the refresh time.
-            command_at(&args.path, "refresh")?;
+            command_at(path, "refresh")?;
             task.finish("done");
             End::Done
         }

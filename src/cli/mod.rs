@@ -8,6 +8,7 @@ mod printing;
 
 mod account;
 mod arguments;
+mod at_once;
 mod block_on;
 mod budget;
 mod build;
@@ -27,6 +28,7 @@ mod events;
 mod exit;
 mod files;
 mod finding;
+mod given_paths;
 mod indexers;
 mod inotify_helper;
 mod interrupts;
@@ -46,12 +48,14 @@ mod pages;
 mod preset;
 mod preset_list;
 mod progress;
+mod question;
 mod recover;
 mod replace;
 mod result_facts;
 mod result_warnings;
 mod rm;
 mod rotated_file;
+mod run_presets;
 mod run_stale;
 mod samba;
 mod secrets;
@@ -61,6 +65,7 @@ mod sign_in;
 mod status;
 mod sync;
 mod table;
+mod tag;
 mod this_build;
 mod token;
 mod unmount;
@@ -148,6 +153,7 @@ enum Command {
     Scale(control::ScaleArgs),
     Replace(replace::ReplaceArgs),
     Sync(sync::SyncArgs),
+    Tag(tag::TagArgs),
     Embed(embed::EmbedArgs),
     Rm(rm::RmArgs),
     Recover(recover::RecoverArgs),
@@ -211,6 +217,7 @@ pub fn run() -> ExitCode {
         Command::Scale(args) => control::scale(&args),
         Command::Replace(args) => replace::run(&args),
         Command::Sync(args) => sync::run(&args),
+        Command::Tag(args) => tag::run(&args),
         Command::Embed(args) => embed::run(&args),
         Command::Rm(args) => rm::run(&args),
         Command::Recover(args) => recover::run(&args),

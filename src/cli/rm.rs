@@ -6,62 +6,159 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap_complete::engine::ArgValueCompleter;
+use serde_json::json;
 
 use crate::fuse::shell_quoted;
 
 use super::completers;
-use super::exit::{Exit, WrongUse};
+use super::exit::{Exit, WrongUse, sentence};
+use super::given_paths::{self, ListForm};
 use super::mounted::{MountedDrive, check_exists, item_id, own_target};
-use super::output;
+use super::table::counted;
+use super::{output, question};
 
 /// Delete models, drafts, presets, embeds and job texts
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: assetfs rm ~/assets/rawmodels/chair ~/assets/rapidmodels/chair*")]
+#[command(
+    after_help = "Example: assetfs rm ~/assets/rawmodels/chair ~/assets/rapidmodels/chair*\n\
+    Example: assetfs list --results --json | jq -c 'select(.stale)' | assetfs rm --yes -"
+)]
 pub(super) struct RmArgs {
-    /// What to delete for good
+    /// What to delete for good; `-` reads paths, names of source models or lines of `assetfs list --json` from standard input;
+    /// a folder below rawmodels/.assetfs/search/ stands for the models in it
     #[arg(add = ArgValueCompleter::new(completers::models), required = true)]
     paths: Vec<PathBuf>,
+    /// Only say what would be deleted
+    #[arg(long, short = 'n')]
+    dry_run: bool,
+    /// Delete more models than a drive deletes in a minute (--delete-limit), without a question
+    #[arg(long, conflicts_with = "dry_run")]
+    yes: bool,
+    #[command(flatten)]
+    form: ListForm,
 }
 
 /// Maximum number of ids in one command line.
 const IDS_A_LINE: usize = 500;
+/// A terminal is asked before more models than this are deleted.
+const UNASKED: usize = 20;
 
 pub(super) fn run(args: &RmArgs) -> Result<Exit> {
     output::about(output::only(&args.paths), delete(args))
 }
 
+/// What is to be deleted.
+#[derive(Default)]
+struct Doomed {
+    /// By drive and kind, so that many models are one request.
+    models: BTreeMap<(PathBuf, &'static str), Vec<DoomedModel>>,
+    /// Drafts, presets, embeds and texts.
+    others: Vec<PathBuf>,
+}
+
+struct DoomedModel {
+    /// The path that was given, which may be a link.
+    given: PathBuf,
+    /// Its folder.
+    folder: PathBuf,
+    id: String,
+}
+
+impl Doomed {
+    /// All are looked at before anything is deleted: a name that does not exist may be a typing error.
+    fn of(given: &[PathBuf]) -> Result<Doomed> {
+        let mut doomed = Doomed::default();
+        for path in given {
+            let found = own_target(path).and_then(|target| Ok((find(&target)?, target)));
+            let ((root, family, id), folder) = match given.len() {
+                1 => found?,
+                _ => found.context("nothing was deleted")?,
+            };
+            match (family, id) {
+                (Some(family), Some(id)) => {
+                    let models = doomed.models.entry((root, family)).or_default();
+                    let given = path.clone();
+                    models.push(DoomedModel { given, folder, id });
+                }
+                _ => doomed.others.push(folder),
+            }
+        }
+        Ok(doomed)
+    }
+
+    fn models(&self) -> usize {
+        self.models.values().map(Vec::len).sum()
+    }
+
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        let models = self.models.values().flatten().map(|it| &it.given);
+        models.chain(&self.others).map(PathBuf::as_path)
+    }
+}
+
 fn delete(args: &RmArgs) -> Result<Exit> {
-    // Grouped by mount and kind, so that each group is one request.
-    let mut models: BTreeMap<(PathBuf, &'static str), Vec<String>> = BTreeMap::new();
-    let mut others = Vec::new();
-    // All are looked at before anything is deleted: a name that does not exist may be a typing error.
-    let paths: Vec<PathBuf> = args
-        .paths
-        .iter()
-        .map(|path| own_target(path))
-        .collect::<Result<_>>()?;
-    for path in &paths {
-        let found = find(path);
-        let (root, family, id) = match args.paths.len() {
-            1 => found?,
-            _ => found.context("nothing was deleted")?,
-        };
-        match (family, id) {
-            (Some(family), Some(id)) => models.entry((root, family)).or_default().push(id),
-            _ => others.push(path),
+    let doomed = Doomed::of(&given_paths::all(&args.paths, args.form)?)?;
+    output::is_list();
+    if args.dry_run {
+        doomed.paths().for_each(show);
+        let count = doomed.paths().count() as u64;
+        eprintln!("{} would be deleted for good", counted(count, "item"));
+        return Ok(Exit::Done);
+    }
+    let count = counted(doomed.models() as u64, "model");
+    let is_asked = !args.yes && doomed.models() > UNASKED && question::can_ask();
+    if is_asked && !question::agreed(&format!("Delete {count} for good?"))? {
+        return Ok(Exit::Done);
+    }
+    let order = match args.yes || is_asked {
+        true => "delete --confirmed",
+        false => "delete",
+    };
+    let mut exit = Exit::Done;
+    for path in &doomed.others {
+        match remove(path) {
+            Ok(()) => output::done(path),
+            Err(error) => {
+                let error = anyhow::Error::new(error).context(shell_quoted(path));
+                exit = exit.max(output::failed(Some(path), &error));
+            }
         }
     }
-    for path in others {
-        remove(path).with_context(|| path.display().to_string())?;
-    }
-    for ((root, family), ids) in models {
+    for ((root, family), models) in doomed.models {
         let drive = MountedDrive::of(&root)?;
-        for ids in ids.chunks(IDS_A_LINE) {
-            drive.order(&format!("delete {family} {}", ids.join(" ")))?;
+        for part in models.chunks(IDS_A_LINE) {
+            exit = exit.max(delete_part(&drive, &format!("{order} {family}"), part));
         }
     }
-    args.paths.iter().for_each(|path| output::done(path));
-    Ok(Exit::Done)
+    Ok(exit)
+}
+
+/// Deletes models with one command. If it fails, those that are gone are done all the same.
+fn delete_part(drive: &MountedDrive, order: &str, models: &[DoomedModel]) -> Exit {
+    let ids: Vec<&str> = models.iter().map(|it| it.id.as_str()).collect();
+    let ended = drive.order(&format!("{order} {}", ids.join(" ")));
+    let is_left = |it: &&DoomedModel| ended.is_err() && it.folder.symlink_metadata().is_ok();
+    let (left, gone): (Vec<_>, Vec<_>) = models.iter().partition(is_left);
+    gone.iter().for_each(|it| output::done(&it.given));
+    let Err(error) = &ended else {
+        return Exit::Done;
+    };
+    let reason = sentence(error);
+    let count = counted(left.len() as u64, "model");
+    eprintln!("assetfs: {count} not deleted: {reason}");
+    for it in &left {
+        output::failure_line(Some(&it.given), &reason, Exit::Failed);
+    }
+    Exit::Failed
+}
+
+/// A line of `--dry-run`.
+fn show(path: &Path) {
+    if output::is_json() {
+        output::line(json!({ "path": path, "state": "not_sent", "dry_run": true, "exit": 0 }));
+    } else {
+        println!("{}", shell_quoted(path));
+    }
 }
 
 /// The drive of a path, the kind of its model and its id.

@@ -1,7 +1,6 @@
 //! `assetfs run --stale`: runs the texts again whose results are stale. It says first what that costs.
 
 use std::fs;
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -10,8 +9,8 @@ use serde_json::json;
 
 use super::exit::{Exit, WrongUse};
 use super::mounted::{self, MountedDrive, command_at};
-use super::output;
 use super::table::counted;
+use super::{output, question};
 use crate::fuse::shell_quoted;
 
 /// How `--stale` is to be run.
@@ -64,15 +63,13 @@ pub(super) fn run_stale(paths: &[PathBuf], options: &StaleOptions) -> Result<Exi
     let mut worst = Exit::Done;
     for it in &stale {
         let path = drive.root().join(&it.path);
+        let text = drive.root().join(&it.source).join("optimize");
         match command_at(&path, "run-stale") {
-            Ok(()) => output::done(
-                &drive
-                    .root()
-                    .join(&it.source)
-                    .join("optimize")
-                    .join(&it.preset),
-            ),
-            Err(error) => worst = output::failed(Some(&path), &error),
+            Err(error) if is_still_stale(&drive, it) => {
+                worst = worst.max(output::failed(Some(&path), &error));
+            }
+            // Another command has begun to run it.
+            Ok(()) | Err(_) => output::done(&text.join(&it.preset)),
         }
     }
     Ok(worst)
@@ -85,6 +82,11 @@ fn listed(drive: &MountedDrive) -> Result<Vec<Stale>> {
     lines
         .collect::<Result<_, _>>()
         .with_context(|| format!("a line of {} cannot be read", path.display()))
+}
+
+/// Also true if the drive does not say.
+fn is_still_stale(drive: &MountedDrive, stale: &Stale) -> bool {
+    listed(drive).map_or(true, |all| all.iter().any(|it| it.path == stale.path))
 }
 
 /// The path of a model, a result or the drive below the drive.
@@ -140,15 +142,11 @@ fn left(drive: &MountedDrive) -> String {
 }
 
 fn agreed(cost: &str) -> Result<bool> {
-    if !io::stdin().is_terminal() {
+    if !question::can_ask() {
         return Err(WrongUse(format!(
             "{cost}: run it with --yes, or see them with --dry-run"
         ))
         .into());
     }
-    eprint!("Run them? [y/N] ");
-    io::stderr().flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    question::agreed("Run them?")
 }

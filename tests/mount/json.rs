@@ -81,6 +81,38 @@ fn the_lines_of_commands_are_those_of_their_schemas() {
 }
 
 #[test]
+fn the_reports_of_models_and_results_are_those_of_their_schemas() {
+    needs_fuse!();
+    let fixture = Fixture::with_pictures();
+    fixture.add_chair();
+    let preset = fixture.path("presets/factory/Lossless Clean-Up.json");
+    let model = fixture.path("rawmodels/chair");
+    fs::copy(preset, model.join("optimize/web.json")).unwrap();
+    fixture.wait("rawmodels/chair/optimize/web.json");
+    for (schema, path) in [
+        ("rpd_info", "rawmodels/chair/analysis/rpd_info.json"),
+        ("metrics", "rawmodels/chair/analysis/metrics.json"),
+        ("detail_model", "rawmodels/chair/.assetfs/detail.json"),
+        ("rpd_info", "rapidmodels/chair/analysis/rpd_info.json"),
+        ("metrics", "rapidmodels/chair/analysis/metrics.json"),
+        ("qc", "rapidmodels/chair/qc/glb.json"),
+        ("detail_result", "rapidmodels/chair/.assetfs/detail.json"),
+    ] {
+        let text = fs::read(fixture.path(path)).unwrap();
+        let content: Value = serde_json::from_slice(&text).unwrap();
+        let content = check_lines(schema, &content.to_string()).remove(0);
+        match schema {
+            "qc" => assert!(content["avgScore"].as_f64().unwrap() > 50.0, "{content}"),
+            "detail_result" => assert!(
+                content["meta"]["qc"][0]["glb"]["avgScore"].is_f64(),
+                "{content}"
+            ),
+            _ => {}
+        }
+    }
+}
+
+#[test]
 fn a_failure_is_a_line_with_its_path_its_state_and_its_reason() {
     needs_fuse!();
     let fixture = Fixture::new();

@@ -1,6 +1,7 @@
 //! The models of an ordinary folder, and what a drive has of them: for the commands that bring a folder into a drive
 //! (`assetfs watch`, `assetfs sync`).
 
+pub(super) mod content;
 pub(super) mod on_drive;
 mod presets;
 mod source;

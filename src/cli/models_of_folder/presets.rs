@@ -55,12 +55,36 @@ impl ModelPreset {
                 .map_or(label.as_str(), |(stem, _)| stem);
             let label = label.trim_end_matches(".api").to_owned();
             if presets.iter().any(|preset| preset.label == label) {
-                return Err(WrongUse(format!(
-                    "two presets are named {label}; rename one of the files"
-                ))
-                .into());
+                return Err(same_label(&label));
             }
             presets.push(ModelPreset::new(text.clone(), label, None)?);
+        }
+        Ok(presets)
+    }
+
+    /// The same for the models of a drive: a name that is no file is first one of the account's presets. Its text names it, so
+    /// results are stale once the preset has changed.
+    pub(in crate::cli) fn of_drive(root: &Path, given: &[String]) -> Result<Vec<ModelPreset>> {
+        let is_own = |text: &&String| {
+            let own = root.join("presets").join(format!("{text}.json"));
+            !text.contains('/') && !Path::new(text).is_file() && own.is_file()
+        };
+        let (own, other): (Vec<&String>, Vec<&String>) = given.iter().partition(is_own);
+        let other: Vec<String> = other.into_iter().cloned().collect();
+        let mut presets = ModelPreset::read(&other)?;
+        for name in own {
+            if presets.iter().any(|preset| preset.label == *name) {
+                return Err(same_label(name));
+            }
+            let config = Config::from_iter([("preset".to_owned(), name.as_str().into())]);
+            presets.push(ModelPreset {
+                given: name.clone(),
+                stamp: None,
+                label: name.clone(),
+                hash: hash_of(&config)?,
+                config,
+                export_name: None,
+            });
         }
         Ok(presets)
     }
@@ -134,6 +158,13 @@ impl ModelPreset {
         }
         Ok(text)
     }
+}
+
+fn same_label(label: &str) -> anyhow::Error {
+    WrongUse(format!(
+        "two presets are named {label}; rename one of the files"
+    ))
+    .into()
 }
 
 fn with_export_name(mut config: Config, name: Option<&str>) -> Config {

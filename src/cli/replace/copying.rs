@@ -2,7 +2,7 @@
 //! drive would not send are left out, so that the model has them all.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{self, File, FileTimes};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -12,13 +12,11 @@ use anyhow::{Context, Result, bail};
 
 use super::claim::Claim;
 use crate::cli::files::{self, FileBelow, checksum, percent, read_through};
-use crate::cli::mounted::{noted_source, own_checksum};
+use crate::cli::models_of_folder::content::{Content, compare, is_same};
 use crate::cli::progress::{Progress, Task};
 use crate::fuse::shell_quoted;
 use crate::given_files;
-use crate::outbox::{
-    has_references, is_never_sent, is_service_folder, service_folder_of, source_hash,
-};
+use crate::outbox::{has_references, is_never_sent, service_folder_of, source_hash};
 use assetfs_formats::references;
 use assetfs_formats::resolve::{Found, ModelFiles};
 
@@ -113,29 +111,13 @@ impl NewFiles {
         }
     }
 
-    /// True if the files of a model were copied in on this machine, and are those of the source.
-    /// Of a model of another machine, the checksum that a drive has noted on it is compared.
-    pub(in crate::cli) fn equals_model(&self, model: &Path) -> Result<bool> {
-        if let Some(noted) = noted_source(model)? {
-            return Ok(self.source_hash()? == noted);
-        }
-        let places: Vec<&Path> = self.files.iter().map(|file| &*file.place).collect();
-        let mut left = own_files(model, &places)?;
-        for file in &self.files {
-            // The zip of a model that is shown as its content is not listed.
-            let there = match left.remove(&file.place) {
-                Some(checksum) => Some(checksum),
-                None => checksum_at(&model.join(&file.place))?,
-            };
-            if there.is_none() || there.as_deref() != Some(file.checksum()?) {
-                return Ok(false);
-            }
-        }
-        Ok(left.is_empty())
+    /// True if a model has the files of the source, and no other.
+    pub(super) fn equals_model(&self, model: &Path) -> Result<bool> {
+        Ok(compare(self, model, None)? == Content::Same)
     }
 
     /// The checksum over its names and contents, as a drive notes it on the model.
-    fn source_hash(&self) -> Result<String> {
+    pub(in crate::cli) fn source_hash(&self) -> Result<String> {
         let mut files = BTreeSet::new();
         for file in &self.files {
             let path = file.place.to_string_lossy().into_owned();
@@ -149,8 +131,7 @@ impl NewFiles {
         if !draft.is_file() {
             return self.equals_model(draft);
         }
-        let there = checksum_at(draft)?;
-        Ok(self.file_name().is_some() && there.as_deref() == Some(self.files[0].checksum()?))
+        Ok(self.file_name().is_some() && is_same(&self.files[0], draft)? == Some(true))
     }
 
     /// The path in `rawmodels/` of the loose file that a model was made of, if the source is a file of that name.
@@ -253,32 +234,5 @@ impl Copy {
 
     fn end(self) {
         self.task.finish("copied");
-    }
-}
-
-/// The files of a model that were copied in on this machine, with their checksums. Folders of the service are not
-/// read, unless one of `places` is in a folder of that name.
-fn own_files(model: &Path, places: &[&Path]) -> Result<BTreeMap<PathBuf, String>> {
-    let listed = files::below_with(model, |path, kind| {
-        let name = path.to_string_lossy();
-        let is_own = || places.iter().any(|place| place.starts_with(path));
-        Ok(match kind.is_dir() {
-            true => !is_service_folder(name.trim_end_matches('@')) || is_own(),
-            false => !is_never_sent(&name),
-        })
-    })?;
-    let mut found = BTreeMap::new();
-    for file in listed {
-        if let Some(checksum) = own_checksum(&files::at(model, &file))? {
-            found.insert(file.path, checksum);
-        }
-    }
-    Ok(found)
-}
-
-fn checksum_at(path: &Path) -> Result<Option<String>> {
-    match path.exists() {
-        true => own_checksum(path),
-        false => Ok(None),
     }
 }

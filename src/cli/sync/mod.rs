@@ -4,14 +4,12 @@
 //! `assetfs replace` brings them in, so an interrupted copy is no model and several runs at once make one model. The drive
 //! remembers what it has; nothing but where the folder was mounted is noted elsewhere.
 
-mod content;
 mod guard;
 mod plan;
 mod report;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, mpsc};
 
 use anyhow::{Context as _, Result, bail};
 use clap_complete::engine::ArgValueCompleter;
@@ -19,6 +17,7 @@ use clap_complete::engine::ArgValueCompleter;
 use self::guard::Memory;
 use self::plan::{Brings, SyncPlan, SyncStep, Wanted};
 use self::report::{BroughtModel, DroppedText, Report, SyncOutcome};
+use super::at_once::at_once;
 use super::completers;
 use super::control::commit_at;
 use super::exit::{Exit, TimedOut, WrongUse};
@@ -32,7 +31,6 @@ use super::table::counted;
 use super::wait::{State, wait_for};
 use crate::drive::StatusWord;
 use crate::fuse::shell_quoted;
-use crate::locks::Locked as _;
 
 /// How many models are brought in at a time: the service imports one while the next is copied.
 const AT_ONCE: usize = 4;
@@ -172,28 +170,18 @@ impl Sync<'_> {
     fn bring_all(&self, wanted: Vec<Wanted>, report: &mut Report) -> Vec<String> {
         let total = wanted.len() as u64;
         let mut task = Progress::new(self.args.quiet).task(shell_quoted(&self.dir));
-        let queue = Mutex::new(wanted.into_iter());
-        let (tell, ended) = mpsc::channel();
-        let mut old = Vec::new();
-        std::thread::scope(|scope| {
-            for _ in 0..AT_ONCE {
-                let (queue, tell) = (&queue, tell.clone());
-                scope.spawn(move || {
-                    loop {
-                        // The lock is held for this line alone.
-                        let next = queue.locked().next();
-                        let Some(wanted) = next else { break };
-                        let _ = tell.send(self.bring(wanted));
-                    }
-                });
-            }
-            drop(tell);
-            for (done, ended) in (1..).zip(ended) {
+        let (mut old, mut done) = (Vec::new(), 0);
+        at_once(
+            AT_ONCE,
+            wanted,
+            |wanted| self.bring(wanted),
+            |ended| {
+                done += 1;
                 old.extend(ended.old.clone());
                 report.note(ended);
                 task.show(&format!("{done} of {total} ({}%)", percent(done, total)));
-            }
-        });
+            },
+        );
         task.fail();
         old
     }

@@ -8,10 +8,10 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use serde::Deserialize;
 
 use super::super::files;
+use super::super::models_of_folder::content::{Content, compare, files_of, is_under_other_name};
 use super::super::models_of_folder::{Source, scan};
 use super::super::mounted::{self, MountedDrive, explain_at};
 use super::super::replace::NewFiles;
-use super::content::{Content, compare, files_of, is_under_other_name};
 use crate::drive::{DraftStatus, StatusWord, ends_in_id};
 use crate::fuse::shell_quoted;
 use crate::outbox::model_of_loose_file;
@@ -200,7 +200,7 @@ impl Look {
                 SyncStep::Fail(anyhow!("{why}"))
             }
             Content::Same => SyncStep::Bring(new, Brings::UnderWay),
-            Content::Other => SyncStep::Bring(new, Brings::Changed),
+            Content::Partly | Content::Other => SyncStep::Bring(new, Brings::Changed),
             Content::Unknown => SyncStep::Fail(anyhow!(
                 "{} was copied in on another machine, and a zip cannot be compared with what is in it; if it has changed, \
                  `assetfs replace` sends it",

@@ -20,8 +20,10 @@ use super::super::progress::Progress;
 use super::super::result_warnings;
 use super::record::{FORM, Record, RecordState, Records, Upload, sync_tree};
 use super::work::{Back, Job, WorkEvent, is_right, is_taken};
-use crate::cli::models_of_folder::on_drive::{self, Match};
+use crate::cli::models_of_folder::content::{Content, compare};
+use crate::cli::models_of_folder::on_drive;
 use crate::cli::models_of_folder::{ModelPreset, Source, scan};
+use crate::cli::replace::NewFiles;
 use crate::durable::{in_parallel, write_atomic};
 use crate::fuse::shell_quoted;
 
@@ -287,7 +289,7 @@ impl Queue {
             // One that cannot be compared now is used: another copy would be paid again.
             let is_other = known.is_copied
                 && is_taken(root, &known.name)?
-                && on_drive::compare(&model, source).is_ok_and(|found| found == Match::Other);
+                && found_in(&model, source).is_ok_and(|found| found == Content::Other);
             if !is_other {
                 return Ok(Some(known.clone()));
             }
@@ -303,7 +305,7 @@ impl Queue {
         if !is_ours(&source.stem) {
             let model = on_drive::folder(root, &source.stem);
             let is_copied = is_taken(root, &source.stem)?;
-            let is_same = || on_drive::compare(&model, source).is_ok_and(|it| it == Match::Same);
+            let is_same = || found_in(&model, source).is_ok_and(|it| it == Content::Same);
             if !is_copied || is_same() {
                 return Ok(Some(Upload {
                     name: source.stem.clone(),
@@ -316,7 +318,7 @@ impl Queue {
             let name = format!("{}-{}", source.stem, &content[..digits]);
             let model = on_drive::folder(root, &name);
             let is_copied = is_taken(root, &name)?;
-            if !is_copied || on_drive::compare(&model, source)? == Match::Same {
+            if !is_copied || found_in(&model, source)? == Content::Same {
                 return Ok(Some(Upload { name, is_copied }));
             }
         }
@@ -620,4 +622,9 @@ impl Queue {
 
 fn failure_text(out: &Path, record: &Record) -> PathBuf {
     out.join(format!("{}.failed.txt", record.results))
+}
+/// What a model of the drive has of a source. Links in a watched folder are left out, as by the scan.
+fn found_in(model: &Path, source: &Source) -> Result<Content> {
+    let files = NewFiles::of_file(&source.path, &source.root, &source.files)?;
+    compare(&files, model, None)
 }

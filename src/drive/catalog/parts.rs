@@ -20,6 +20,7 @@ use crate::drive::catalog::data::flight_key::FlightKey;
 use crate::drive::catalog::data::known::Known;
 use crate::drive::catalog::data::reach::Reach;
 use crate::drive::catalog::data::staged_zips::StagedZips;
+use crate::drive::catalog::data::stale_count::StaleCount;
 use crate::drive::catalog::data::watched::Watched;
 use crate::drive::catalog::flight::{FlightEnd, Flights};
 use crate::drive::config::DriveConfig;
@@ -59,6 +60,7 @@ pub struct Catalog {
     /// Incremented with each page of a long listing.
     pub(super) pages_arrived: watch::Sender<u64>,
     pub(super) known: Mutex<Known>,
+    pub(super) stale_count: Mutex<StaleCount>,
     /// The assets of drafts.
     pub(super) made: Mutex<HashMap<DraftId, AssetId>>,
     /// Drafts whose asset was added to the listing.

@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::drive::catalog::data::stale_count::StaleCount;
 use crate::drive::catalog::listings::refresh_listing;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::catalog::versions::{newest_version, replaced_models};
 use crate::drive::values::known::{KnownPreset, KnownRapid};
 use crate::drive::values::node::ListingKind;
+use crate::locks::Locked as _;
 use crate::outbox::{config_hash, preset_named};
 use crate::wire::{AssetId, NotedPreset, PresetId, PresetText, RapidId};
 
@@ -107,6 +109,33 @@ impl StaleCheck {
 fn borrowed(presets: &[(String, PresetId)]) -> Vec<(&str, PresetId)> {
     let presets = presets.iter();
     presets.map(|(name, id)| (name.as_str(), *id)).collect()
+}
+
+/// How many texts have a stale current result: what is to be run again. Counted again only after a change, because the status
+/// of the mount is read often.
+pub fn stale_count(catalog: &Catalog) -> u64 {
+    let replaced_here = catalog.outbox.uploads().replacements();
+    let versions = {
+        let known = catalog.known();
+        [
+            known.assets.version(),
+            known.rapids.version(),
+            known.presets.version(),
+            known.factory.version(),
+        ]
+    };
+    let last = catalog.stale_count.locked();
+    if last.versions == versions && last.replaced_here == replaced_here {
+        return last.count;
+    }
+    drop(last);
+    let count = stale_texts(catalog, &StaleCheck::new(catalog)).len() as u64;
+    *catalog.stale_count.locked() = StaleCount {
+        versions,
+        replaced_here,
+        count,
+    };
+    count
 }
 
 /// The texts whose current result is stale, each with its newest one. What is being made again already is left out.

@@ -32,8 +32,54 @@ pub(super) enum Command {
     VerifyCache,
     Pin(String),
     Unpin(String),
-    Delete(Vec<ModelId>),
+    Delete {
+        subjects: Vec<ModelId>,
+        /// A user has confirmed their number: the limit of deletions does not hold for them.
+        is_confirmed: bool,
+    },
+    Tag(TagChange),
     EndEvents,
+}
+
+/// Tags that a model gets and loses.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct TagChange {
+    pub(super) added: Vec<String>,
+    pub(super) removed: Vec<String>,
+}
+
+impl TagChange {
+    /// Parses `+one tag,-another`: as in `user.xdg.tags`, a comma in a tag is `%2C`.
+    fn parse(text: &str) -> DriveResult<TagChange> {
+        let mut change = TagChange::default();
+        for part in text.split(',').map(str::trim).filter(|it| !it.is_empty()) {
+            let (tags, tag) = match part.split_at_checked(1) {
+                Some(("+", tag)) => (&mut change.added, tag),
+                Some(("-", tag)) => (&mut change.removed, tag),
+                _ => {
+                    return Err(DriveError::Invalid(format!(
+                        "{part:?} is no change of a tag; write +TAG or -TAG"
+                    )));
+                }
+            };
+            tags.push(tag_of(tag)?);
+        }
+        Ok(change)
+    }
+}
+
+/// Maximum length of a tag in characters.
+const MAX_TAG_CHARS: usize = 255;
+
+/// One tag of a list in which commas separate tags.
+pub(super) fn tag_of(text: &str) -> DriveResult<String> {
+    let tag = text.replace("%2C", ",").replace("%2c", ",");
+    if tag.chars().count() > MAX_TAG_CHARS {
+        return Err(DriveError::Invalid(format!(
+            "a tag has at most {MAX_TAG_CHARS} characters"
+        )));
+    }
+    Ok(tag)
 }
 
 impl Command {
@@ -104,18 +150,36 @@ impl FromStr for Command {
             ["cache", "verify"] => Ok(Command::VerifyCache),
             ["pin", _, ..] => Ok(Command::Pin(rest_of(line, "pin"))),
             ["unpin", _, ..] => Ok(Command::Unpin(rest_of(line, "unpin"))),
-            ["delete", "rawmodels", ids @ ..] if !ids.is_empty() => {
-                ids_of(ids, |id| ModelId::Asset(AssetId(id))).map(Command::Delete)
-            }
-            ["delete", "rapidmodels", ids @ ..] if !ids.is_empty() => {
-                ids_of(ids, |id| ModelId::Rapid(RapidId(id))).map(Command::Delete)
-            }
-            _ => Err(DriveError::Invalid(format!(
-                "{:?} is not a command; read this file for the commands",
-                line.trim()
-            ))),
+            ["tag", _, ..] => TagChange::parse(&rest_of(line, "tag")).map(Command::Tag),
+            ["delete", "--confirmed", rest @ ..] => deletion(rest, true),
+            ["delete", rest @ ..] => deletion(rest, false),
+            _ => Err(unknown(line)),
         }
     }
+}
+
+fn unknown(line: &str) -> DriveError {
+    DriveError::Invalid(format!(
+        "{:?} is not a command; read this file for the commands",
+        line.trim()
+    ))
+}
+
+/// The kind of the models and their ids.
+fn deletion(words: &[&str], is_confirmed: bool) -> DriveResult<Command> {
+    let subjects = match words {
+        ["rawmodels", ids @ ..] if !ids.is_empty() => {
+            ids_of(ids, |id| ModelId::Asset(AssetId(id)))?
+        }
+        ["rapidmodels", ids @ ..] if !ids.is_empty() => {
+            ids_of(ids, |id| ModelId::Rapid(RapidId(id)))?
+        }
+        _ => return Err(unknown(&format!("delete {}", words.join(" ")))),
+    };
+    Ok(Command::Delete {
+        subjects,
+        is_confirmed,
+    })
 }
 
 /// The rest of the line after the word, with its spaces.
@@ -162,7 +226,24 @@ mod tests {
             ("pin rawmodels/a  b", Command::Pin("rawmodels/a  b".into())),
             (
                 "delete rapidmodels 7 8",
-                Command::Delete(vec![ModelId::Rapid(RapidId(7)), ModelId::Rapid(RapidId(8))]),
+                Command::Delete {
+                    subjects: vec![ModelId::Rapid(RapidId(7)), ModelId::Rapid(RapidId(8))],
+                    is_confirmed: false,
+                },
+            ),
+            (
+                "delete --confirmed rawmodels 7",
+                Command::Delete {
+                    subjects: vec![ModelId::Asset(AssetId(7))],
+                    is_confirmed: true,
+                },
+            ),
+            (
+                "tag +red oak, -a%2C b,+-x",
+                Command::Tag(TagChange {
+                    added: vec!["red oak".into(), "-x".into()],
+                    removed: vec!["a, b".into()],
+                }),
             ),
         ] {
             assert_eq!(line.parse::<Command>().unwrap(), command, "{line}");
@@ -179,6 +260,9 @@ mod tests {
             "cancel --orphan x",
             "delete rawmodels",
             "delete rawmodels chair",
+            "delete --confirmed",
+            "tag",
+            "tag red",
         ] {
             assert!(bad.parse::<Command>().is_err(), "{bad}");
         }

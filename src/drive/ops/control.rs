@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::command::Command;
+use super::command::{Command, TagChange};
 use super::why::noted_node;
 use crate::drive::catalog::{
     FlightKey, asset_gone, file_map, forget_detail, forget_reason, mark_files_stale,
     mark_rapids_stale, mark_stale, record_asset_of_draft, refresh_asset, refresh_listing,
-    refresh_rapid, send_with_deadline, watch_conversions,
+    refresh_rapid, send_with_deadline, subject_of, watch_conversions,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::failures::OperationKind;
@@ -20,6 +20,7 @@ use crate::drive::ops::delete::delete_many;
 use crate::drive::ops::events::end_events;
 use crate::drive::ops::replace::replace;
 use crate::drive::ops::run_stale::run_stale;
+use crate::drive::ops::xattr::change_tags;
 use crate::drive::places::{Contents, RawModels, Root, end_of_model, refusals};
 use crate::drive::posix::{Caller, Ino};
 use crate::drive::tree::Tree;
@@ -99,6 +100,7 @@ async fn run_at(tree: &Arc<Tree>, parent: HiddenParent, line: &str) -> DriveResu
     }
     match (parent, command) {
         (HiddenParent::Root, command) => run_on_mount(tree, command).await,
+        (HiddenParent::Model(model), Command::Tag(change)) => tag(tree, model, &change).await,
         (HiddenParent::Model(Model::Raw(home)), command) => run_on_model(tree, home, command).await,
         (HiddenParent::Model(Model::Rapid(rapid)), Command::Run(name)) => {
             let name = name.strip_prefix("embeds/").unwrap_or(&name).to_owned();
@@ -140,7 +142,10 @@ async fn run_on_mount(tree: &Arc<Tree>, command: Command) -> DriveResult<()> {
         }
         Command::Pin(path) => pin(tree, &path).await,
         Command::Unpin(path) => unpin(tree, &path).await,
-        Command::Delete(subjects) => delete_many(tree, subjects).await,
+        Command::Delete {
+            subjects,
+            is_confirmed,
+        } => delete_many(tree, subjects, is_confirmed).await,
         Command::AllowDelete if tree.config().no_delete => Err(refusals::no_delete()),
         Command::AllowDelete => {
             tree.deletions().allow(DELETE_ALLOWED_FOR);
@@ -262,9 +267,7 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
         (Command::Refresh, _, Some(asset)) => refresh_all_of_asset(tree, asset).await,
         (Command::Refresh, _, None) => Ok(()),
         (Command::Convert(_) | Command::Scale(_) | Command::Run(_) | Command::Retry, _, None) => {
-            Err(DriveError::Invalid(
-                "this is still a draft; commit it first".into(),
-            ))
+            Err(still_a_draft())
         }
         (Command::Commit { .. }, Home::Found(_), None)
         | (
@@ -277,7 +280,8 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
             | Command::Unpin(_)
             | Command::EndEvents
             | Command::RunStale
-            | Command::Delete(_),
+            | Command::Tag(_)
+            | Command::Delete { .. },
             ..,
         ) => Err(not_here()),
     }
@@ -319,6 +323,19 @@ async fn cancel_version(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<()> {
         asset_gone(tree.catalog(), asset);
     }
     Ok(())
+}
+
+async fn tag(tree: &Arc<Tree>, model: Model, change: &TagChange) -> DriveResult<()> {
+    let Some(subject) = subject_of(tree.catalog(), model) else {
+        return Err(still_a_draft());
+    };
+    let (shared, change) = (Arc::clone(tree), change.clone());
+    tree.detached(async move { change_tags(&shared, subject, &change).await })
+        .await
+}
+
+fn still_a_draft() -> DriveError {
+    DriveError::Invalid("this is still a draft; commit it first".into())
 }
 
 /// Changes the size of an asset by a factor.

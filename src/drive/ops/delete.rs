@@ -17,14 +17,24 @@ use crate::wire::{AssetId, EmbedId, ModelId, RapidId};
 /// Maximum number of models in one delete request.
 const DELETED_AT_ONCE: usize = 50;
 
-/// Deletes models with few requests: all of them, or none if they are more than the limit allows.
-pub async fn delete_many(tree: &Arc<Tree>, subjects: Vec<ModelId>) -> DriveResult<()> {
+/// Deletes models with few requests: all of them, or none if they are more than the limit allows. For a number that a user
+/// has confirmed there is no limit.
+pub async fn delete_many(
+    tree: &Arc<Tree>,
+    subjects: Vec<ModelId>,
+    is_confirmed: bool,
+) -> DriveResult<()> {
     for subject in &subjects {
         check_may_hide(tree, shown_as(tree.catalog(), *subject), false).await?;
     }
     let shared = Arc::clone(tree);
-    tree.detached(async move { delete_counted(&shared, &subjects).await })
-        .await
+    tree.detached(async move {
+        match is_confirmed {
+            true => delete_uncounted(&shared, &subjects, &mut 0).await,
+            false => delete_counted(&shared, &subjects).await,
+        }
+    })
+    .await
 }
 
 pub(super) async fn delete_on_service(tree: &Arc<Tree>, model: Model) -> DriveResult<()> {
@@ -37,13 +47,24 @@ pub(super) async fn delete_on_service(tree: &Arc<Tree>, model: Model) -> DriveRe
     delete_counted(tree, &[subject]).await
 }
 
-/// All deletions of models go through this function. They are counted before the service is asked, so that concurrent
-/// deletions share one limit; afterwards those that failed are subtracted.
+/// All deletions of models that nobody has confirmed go through this function. They are counted before the service is asked, so
+/// that concurrent deletions share one limit; afterwards those that failed are subtracted.
 async fn delete_counted(tree: &Arc<Tree>, subjects: &[ModelId]) -> DriveResult<()> {
     let limit = tree.config().delete_limit;
     if !tree.deletions().count(limit, subjects.len()) {
         return Err(refusals::delete_limit(limit));
     }
+    let mut deleted = 0;
+    let outcome = delete_uncounted(tree, subjects, &mut deleted).await;
+    tree.deletions().uncount(subjects.len() - deleted);
+    outcome
+}
+
+async fn delete_uncounted(
+    tree: &Arc<Tree>,
+    subjects: &[ModelId],
+    deleted: &mut usize,
+) -> DriveResult<()> {
     let mut assets = Vec::new();
     let mut rapids = Vec::new();
     for subject in subjects {
@@ -52,10 +73,8 @@ async fn delete_counted(tree: &Arc<Tree>, subjects: &[ModelId]) -> DriveResult<(
             ModelId::Rapid(rapid) => rapids.push(*rapid),
         }
     }
-    let mut deleted = 0;
-    let outcome = delete_in_parts(tree, (&assets, &rapids), &mut deleted).await;
-    tree.deletions().uncount(subjects.len() - deleted);
-    if deleted > 0 {
+    let outcome = delete_in_parts(tree, (&assets, &rapids), deleted).await;
+    if *deleted > 0 {
         room_changed(tree.catalog());
         keep_for_good(tree.catalog()).await?;
     }

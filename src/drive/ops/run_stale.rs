@@ -5,24 +5,23 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::drive::catalog::{StaleCheck, StaleText, learn_versions, stale_texts};
+use crate::drive::catalog::{StaleText, learn_versions};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::places::refusals;
+use crate::drive::places::{refusals, runnable_texts, text_in};
 use crate::drive::tree::Tree;
 use crate::drive::values::known::KnownRapid;
 use crate::drive::values::local::DropFolder;
 use crate::drive::values::names::{safe_name, with_ending};
-use crate::outbox::{JobInfo, text_stem};
 use crate::wire::{NotedPreset, RapidId};
 
 /// Runs the text of a stale result again.
 pub async fn run_stale(tree: &Arc<Tree>, rapid: RapidId) -> DriveResult<()> {
     learn_versions(tree.catalog()).await;
-    let check = StaleCheck::new(tree.catalog());
-    let mut stale = stale_texts(tree.catalog(), &check).into_iter();
+    let mut stale = runnable_texts(tree).into_iter();
     let Some(stale) = stale.find(|it| it.result == rapid) else {
         return Err(DriveError::Invalid(
-            "it is not stale, or a newer result of the same text is there already".into(),
+            "it is not stale, or a newer result of the same text is there already or being made"
+                .into(),
         ));
     };
     let row = tree.catalog().rapid(rapid).ok_or(DriveError::NotFound)?;
@@ -55,13 +54,6 @@ async fn run_text(tree: &Arc<Tree>, stale: &StaleText, row: &KnownRapid) -> Driv
         false => jobs.submit(&folder, &name).await?,
     };
     Ok(())
-}
-
-/// The text of a drop folder with that name, whatever its extension.
-fn text_in(tree: &Tree, folder: DropFolder, text: &str) -> Option<JobInfo> {
-    let jobs = tree.outbox().jobs().in_folder(&folder.in_outbox());
-    let mut jobs = jobs.into_iter();
-    jobs.find(|job| text_stem(&job.name) == text)
 }
 
 /// The text of a result that was asked for on another machine: its preset, else its configuration.

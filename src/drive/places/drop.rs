@@ -7,30 +7,20 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 
-use super::attributes::{changed, created, file, link, made_by};
+use super::attributes::{changed, created};
 use super::elsewhere::elsewhere_rows;
-use super::errors::{AFTER_A_FAILED_JOB, end_of_model, error_row};
-use super::hiding::{find_removed_part, is_removed_part, without_hidden};
-use super::links::{job_link_rows, linked_rapid};
+use super::errors::{end_of_model, error_row};
+use super::hiding::{find_removed_part, without_hidden};
+use super::links::job_link_rows;
 use super::node::{Node, Row};
-use super::place::{AttributeRule, Container, Contents, Lifetime, Place, Removal, Text};
-use super::refusals;
+use super::place::{AttributeRule, Container, Place, Removal};
 use super::time_left::with_time_left;
-use crate::drive::catalog::{
-    is_listed, learn_results_of, mark_stale, model_path, rapid_ended, rapid_is_final,
-    refresh_listing, refresh_rapid, shown_as,
-};
+use crate::drive::catalog::{is_listed, learn_results_of, model_path, refresh_listing, shown_as};
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::posix::{Attributes, FileKind, OpenFlags};
 use crate::drive::tree::Tree;
-use crate::drive::values::local::{
-    DropFolder, ErrorParent, HiddenParent, JobEntry, JobPart, TextTarget,
-};
+use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent, JobPart};
 use crate::drive::values::node::{Home, ListingKind, Model};
-use crate::outbox::{
-    ItemStatus, JobFolder, JobInfo, JobState, Maker, OwnerFolder, is_text_name, why_never_sent,
-};
-use crate::wire::{EmbedId, RapidId};
+use crate::outbox::{ItemStatus, JobFolder, JobInfo, JobState, OwnerFolder, is_text_name};
 
 /// Time within which the service lists a new embed.
 pub const EMBED_LISTED_WITHIN: Duration = Duration::from_secs(60);
@@ -212,178 +202,6 @@ pub(super) fn job_status(tree: &Tree, model: Option<Model>, job: &JobInfo) -> It
     }
 }
 
-#[async_trait]
-impl Place for JobEntry {
-    fn identity(&self) -> String {
-        format!("job/{}/{:?}/{}", self.folder, self.part, self.text_name)
-    }
-
-    fn kind(&self) -> Option<FileKind> {
-        Some(match self.part {
-            JobPart::Text | JobPart::Status => FileKind::File,
-            JobPart::Result => FileKind::Link,
-        })
-    }
-
-    fn path(&self, tree: &Tree) -> String {
-        format!("{}/{}", self.folder.path(tree), self.name())
-    }
-
-    fn lifetime(&self) -> Lifetime {
-        Lifetime::None
-    }
-
-    async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
-        if is_removed_part(tree, self) {
-            return Ok(match self.part {
-                JobPart::Result => link(tree, "", tree.opened()),
-                JobPart::Text | JobPart::Status => file(tree, 0, tree.opened()),
-            });
-        }
-        if self.part == JobPart::Result {
-            let job = self.job(tree);
-            let target = match self.target(tree).await {
-                // The result was deleted, and this name may just have been listed: it can be removed.
-                Err(DriveError::NotFound) if job.is_some() => String::new(),
-                target => target?,
-            };
-            // The time of the text: `make` compares the times of a link and of its source.
-            let time = job.map_or(tree.opened(), |job| job.mtime);
-            return Ok(link(tree, &target, time));
-        }
-        let Text { bytes, modified } = self.text_at_hand(tree)?;
-        Ok(made_by(
-            self.maker(tree),
-            file(tree, bytes.len() as u64, modified),
-        ))
-    }
-
-    fn maker(&self, tree: &Tree) -> Option<Maker> {
-        match self.part {
-            JobPart::Text => self.job(tree)?.maker,
-            JobPart::Status | JobPart::Result => None,
-        }
-    }
-
-    async fn text(&self, tree: &Arc<Tree>) -> DriveResult<Text> {
-        self.text_at_hand(tree)
-    }
-
-    async fn target(&self, tree: &Arc<Tree>) -> DriveResult<String> {
-        if self.part != JobPart::Result {
-            return Err(DriveError::Invalid("this is not a link".into()));
-        }
-        let job = self.job(tree).ok_or(DriveError::NotFound)?;
-        if let Some(embed) = job.embed {
-            let page = linked_embed(tree, embed).await?;
-            return Ok(format!("../../../embeds/{page}"));
-        }
-        let rapid = job.rapid.ok_or(DriveError::NotFound)?;
-        learn_end(tree, rapid).await;
-        let name = linked_rapid(tree, rapid).await?;
-        Ok(format!("../../../rapidmodels/{name}"))
-    }
-
-    fn failure(&self, tree: &Tree) -> Option<String> {
-        match self.part {
-            JobPart::Text | JobPart::Status => {
-                let job = self.job(tree)?;
-                let of_model = || match job_status(tree, self.folder.owner(tree), &job) {
-                    status @ ItemStatus::WaitingForFailedModel { .. } => Some(status.to_string()),
-                    _ => None,
-                };
-                let failure = job.failure.clone();
-                // A text that was refused is corrected instead; its reason says so.
-                let was_accepted = !job.rapids.is_empty();
-                let is_over = matches!(job.state, JobState::Failed { .. }) && was_accepted;
-                match failure {
-                    Some(said) if is_over => Some(format!("{said}; {AFTER_A_FAILED_JOB}")),
-                    None if job.state == JobState::Editing => why_never_sent(&job.name),
-                    said => said.or_else(of_model),
-                }
-            }
-            JobPart::Result => None,
-        }
-    }
-
-    fn owner(&self, tree: &Tree) -> Option<Model> {
-        self.folder.owner(tree)
-    }
-
-    fn contents(&self, _: &Tree) -> DriveResult<Contents> {
-        Ok(match self.part {
-            JobPart::Text => {
-                Contents::Editable(TextTarget::Job(self.folder, self.text_name.to_string()))
-            }
-            JobPart::Status | JobPart::Result => Contents::Snapshot,
-        })
-    }
-
-    fn check_writable(&self, tree: &Tree, _: OpenFlags) -> DriveResult<()> {
-        match self.part {
-            JobPart::Text => Ok(()),
-            _ => Err(refusals::made_by_service(&self.path(tree))),
-        }
-    }
-
-    fn removal(&self) -> Removal {
-        match self.part {
-            JobPart::Text => Removal::Job(self.folder, Arc::clone(&self.text_name)),
-            JobPart::Status | JobPart::Result => Removal::JobPart(self.clone()),
-        }
-    }
-
-    fn attribute_rule(&self) -> AttributeRule {
-        match self.part {
-            JobPart::Text => AttributeRule::Text,
-            JobPart::Status | JobPart::Result => AttributeRule::Refused,
-        }
-    }
-
-    fn id(&self, tree: &Tree) -> Option<String> {
-        let job = self.job(tree)?;
-        let rapid = job.rapid.map(|rapid| rapid.to_string());
-        rapid.or_else(|| Some(job.embed?.to_string()))
-    }
-
-    fn has_status(&self, _: &Tree) -> bool {
-        self.part == JobPart::Text
-    }
-
-    async fn status(&self, tree: &Arc<Tree>) -> DriveResult<Option<ItemStatus>> {
-        Ok(match self.part {
-            JobPart::Text | JobPart::Status => {
-                let owner = self.folder.owner(tree);
-                self.job(tree).map(|job| job_status(tree, owner, &job))
-            }
-            JobPart::Result => None,
-        })
-    }
-}
-
-impl JobEntry {
-    fn job(&self, tree: &Tree) -> Option<JobInfo> {
-        tree.outbox()
-            .jobs()
-            .get(&self.folder.in_outbox(), &self.text_name)
-    }
-
-    fn text_at_hand(&self, tree: &Tree) -> DriveResult<Text> {
-        let job = self.job(tree).ok_or(DriveError::NotFound)?;
-        match self.part {
-            JobPart::Text => Ok(Text {
-                bytes: job.text.into(),
-                modified: job.mtime,
-            }),
-            JobPart::Status => {
-                let status = job_status(tree, self.folder.owner(tree), &job);
-                Ok(Text::line(&status.to_string(), job.mtime))
-            }
-            JobPart::Result => Err(DriveError::NotFound),
-        }
-    }
-}
-
 /// The parts that a job shows in addition to its text.
 pub fn shown_parts(job: &JobInfo) -> impl Iterator<Item = (&JobInfo, JobPart)> {
     let has_result = job.rapid.is_some() || job.embed.is_some();
@@ -414,35 +232,4 @@ fn leads_nowhere(tree: &Tree, job: &JobInfo, part: JobPart) -> bool {
         .is_ok_and(|age| age > EMBED_LISTED_WITHIN);
     let is_missing = known.embeds.belief.is_known() && known.embeds.row(embed.0).is_none();
     known.embeds.was_deleted(embed.0) || (is_old && is_missing)
-}
-
-/// The job is done, whatever the model's record said while the job ran. A request that is already in flight may
-/// still return the old record, so one more follows.
-async fn learn_end(tree: &Arc<Tree>, rapid: RapidId) {
-    rapid_ended(tree.catalog(), rapid);
-    for _ in 0..2 {
-        if rapid_is_final(tree.catalog(), rapid) {
-            break;
-        }
-        if let Err(error) = refresh_rapid(tree.catalog(), rapid, Duration::ZERO).await {
-            tracing::debug!(rapid = %rapid, error = %error, "could not request a model whose job is done");
-            break;
-        }
-    }
-}
-
-async fn linked_embed(tree: &Arc<Tree>, embed: EmbedId) -> DriveResult<String> {
-    let known = || {
-        tree.catalog()
-            .known()
-            .embeds
-            .name(embed.0)
-            .map(str::to_owned)
-    };
-    if let Some(name) = known() {
-        return Ok(name);
-    }
-    mark_stale(tree.catalog(), ListingKind::Embeds);
-    refresh_listing(tree.catalog(), ListingKind::Embeds).await?;
-    known().ok_or(DriveError::NotFound)
 }

@@ -27,13 +27,15 @@ const STATUS_TTL: Duration = Duration::from_secs(1);
 pub fn control_help(parent: HiddenParent) -> String {
     let commands = match parent {
         HiddenParent::Root => {
-            "drain [ready]\ncancel --orphan ID\nallow-delete\ndelete rawmodels ID…\n\
-             delete rapidmodels ID…\nrun JOB.json\ncache clear\ncache verify\npin PATH\nunpin PATH\nrefresh\nend-events\n"
+            "drain [ready]\ncancel --orphan ID\nallow-delete\ndelete [--confirmed] rawmodels ID…\n\
+             delete [--confirmed] rapidmodels ID…\nrun JOB.json\ncache clear\ncache verify\npin PATH\nunpin PATH\nrefresh\nend-events\n"
         }
         HiddenParent::Model(Model::Raw(_)) => {
-            "commit [--force]\ncancel\nretry\nconvert FORMAT…\nscale FACTOR\nrun JOB.json\nreplace [--remove-old] DRAFT\nrefresh\n"
+            "commit [--force]\ncancel\nretry\nconvert FORMAT…\nscale FACTOR\ntag +TAG,-TAG…\nrun JOB.json\nreplace [--remove-old] DRAFT\nrefresh\n"
         }
-        HiddenParent::Model(Model::Rapid(_)) => "run VIEWER.json\nrun-stale\nrefresh\n",
+        HiddenParent::Model(Model::Rapid(_)) => {
+            "run VIEWER.json\nrun-stale\ntag +TAG,-TAG…\nrefresh\n"
+        }
         _ => "commit [--force] FILE\ncancel FILE\nretry FILE\n",
     };
     format!("# Write one command a line:\n{commands}")

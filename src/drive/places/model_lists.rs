@@ -8,9 +8,10 @@ use std::time::SystemTime;
 use serde::Serialize;
 
 use super::place::Text;
+use super::stale_jobs::runnable_texts;
 use crate::drive::catalog::{
     StaleCheck, Staleness, asset_status, learn_versions, rapid_status, refresh_listing,
-    replaced_models, stale_texts,
+    replaced_models,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::tree::Tree;
@@ -126,7 +127,7 @@ pub(super) async fn stale_text(tree: &Arc<Tree>) -> DriveResult<Text> {
     let listed = refresh_listing(tree.catalog(), ListingKind::Rapids).await;
     learn_versions(tree.catalog()).await;
     let catalog = tree.catalog();
-    let stale = stale_texts(catalog, &StaleCheck::new(catalog));
+    let stale = runnable_texts(tree);
     if stale.is_empty() {
         listed?;
     }

@@ -2,7 +2,7 @@
 
 use super::drop::{job_folder_path, job_status, model_of_folder};
 use super::remote::path_of_content;
-use crate::drive::catalog::StaleCheck;
+use crate::drive::catalog::stale_count;
 use crate::drive::failures::Outcome;
 use crate::drive::status::{
     CacheStatus, Direction, DraftStatus, FailureLine, FileTransferStatus, JobStatusLine,
@@ -56,20 +56,13 @@ pub fn mount_status(tree: &Tree) -> MountStatus {
         },
         state_dir: state_dir(tree),
         history: tree.failures().history().counts(),
-        stale_results: stale_results(tree),
+        stale_results: stale_count(tree.catalog()),
         failures: failure_lines(tree, Outcome::Failed),
         refused: failure_lines(tree, Outcome::Refused),
         inodes: kernel_use.inodes,
         handles: kernel_use.handles,
         inotify_folders: kernel_use.inotify_folders,
     }
-}
-
-fn stale_results(tree: &Tree) -> u64 {
-    let check = StaleCheck::new(tree.catalog());
-    let known = tree.catalog().known();
-    let stale = known.rapids.rows().filter(|row| check.of(row).is_some());
-    stale.count() as u64
 }
 
 fn failure_lines(tree: &Tree, outcome: Outcome) -> Vec<FailureLine> {

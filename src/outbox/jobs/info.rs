@@ -31,6 +31,19 @@ pub enum JobState {
     Unknown,
 }
 
+impl JobState {
+    /// True from the wish to send it until its outcome is known. If it is unknown whether the service has it, it counts too,
+    /// because sending it again could pay twice.
+    pub fn is_under_way(&self) -> bool {
+        match self {
+            JobState::Waiting | JobState::Queued | JobState::Running { .. } | JobState::Unknown => {
+                true
+            }
+            JobState::Editing | JobState::Done | JobState::Failed { .. } => false,
+        }
+    }
+}
+
 /// A file of a drop folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobInfo {

@@ -15,6 +15,7 @@ mod notes;
 mod ops;
 mod parts;
 mod plan;
+mod preparation;
 mod request;
 mod resolve;
 mod search;

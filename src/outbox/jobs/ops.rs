@@ -15,11 +15,21 @@ use crate::outbox::jobs::show::{canonical, info, is_answered, key_of, state};
 use crate::outbox::jobs::text::many::ModelRef;
 use crate::outbox::jobs::used_preset::used_config;
 use crate::outbox::jobs::{follow, send, text};
+use crate::outbox::journal::Ticket;
 use crate::outbox::journal::forms::Blob;
 use crate::outbox::moment::Moment;
 use crate::outbox::texts::{check_length, is_sendable};
 use crate::outbox::{failpoint, names};
 use crate::wire::{AssetId, OptimizerConfig, RapidId};
+
+/// Whether a text that was sent before is sent again, which pays again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Repeat {
+    Never,
+    /// To make this result again, if that was not asked for before and its last request has an outcome.
+    After(RapidId),
+    Always,
+}
 
 /// The state of a job that a caller waits for.
 enum JobStanding {
@@ -144,23 +154,23 @@ impl Jobs {
     /// Checks the text and sends it, unless it is empty, has a temporary name or was sent before. Returns within ten
     /// seconds; later answers are events. Dropping the future stops nothing.
     pub async fn submit(&self, folder: &JobFolder, name: &str) -> OutboxResult<JobState> {
-        self.want(folder, name, false, None).await
+        self.want(folder, name, Repeat::Never).await
     }
 
     /// Sends a job, also if its text was sent before: this pays again.
     pub async fn run(&self, folder: &JobFolder, name: &str) -> OutboxResult<JobState> {
-        self.want(folder, name, true, None).await
+        self.want(folder, name, Repeat::Always).await
     }
 
-    /// Sends a job whose result `after` is to be made again. Several machines that do so make one result, if the service
-    /// knows idempotency keys.
+    /// Sends a job whose result `after` is to be made again, unless a request of it is wanted or has no outcome yet. Several
+    /// callers at once pay once, also on several machines if the service knows idempotency keys.
     pub async fn run_after(
         &self,
         folder: &JobFolder,
         name: &str,
         after: RapidId,
     ) -> OutboxResult<JobState> {
-        self.want(folder, name, true, Some(after)).await
+        self.want(folder, name, Repeat::After(after)).await
     }
 
     /// Renames a job file; replaces another. Local; durable on return; sends nothing.
@@ -257,29 +267,20 @@ impl Jobs {
         self.parts.own.jobs_wake.notify_one();
     }
 
-    async fn want(
-        &self,
-        folder: &JobFolder,
-        name: &str,
-        again: bool,
-        after: Option<RapidId>,
-    ) -> OutboxResult<JobState> {
+    async fn want(&self, folder: &JobFolder, name: &str, repeat: Repeat) -> OutboxResult<JobState> {
         let (job, text, went) = {
             let memory = self.parts.memory();
             let job = key_of(&*self.parts.own.deps, folder, name);
             let file = memory.book.files.get(&job);
             let file = file.ok_or_else(|| OutboxError::NotFound(name.to_owned()))?;
-            if !is_sendable(name, &file.text.0) && !again {
+            if !is_sendable(name, &file.text.0) && repeat == Repeat::Never {
                 return Ok(state(&memory, &job, file));
             }
             let went = file.submission.is_some() || file.wanted != Wanted::No;
-            // What is to be made again after the same result was asked for before.
-            let is_repeated = after.is_some() && file.after == after;
-            let went = went && (!again || is_repeated);
             let state = state(&memory, &job, file);
             (job, file.text.0.clone(), went.then_some(state))
         };
-        if let Some(state) = went {
+        if let Some(state) = went.filter(|_| repeat == Repeat::Never) {
             // An earlier caller may have got the error of a full disk. So the record must be durable before this
             // returns.
             self.parts
@@ -297,15 +298,33 @@ impl Jobs {
             self.parts.changed(&job);
             return Err(OutboxError::Invalid(reason));
         }
-        let wanted = JobRecord::Wanted {
-            job: job.clone(),
-            again,
-            after,
-        };
-        self.parts.record(wanted).await?;
+        let ticket = self.record_wanted(&job, repeat)?;
+        self.parts.journal.settle_async(ticket).await?;
         self.parts.own.jobs_wake.notify_one();
         self.parts.changed(&job);
         self.wait_for_answer(&job).await
+    }
+
+    /// Records that a job is to be sent; with [`Repeat::After`] not while it is under way. Both under one lock, so that of
+    /// several callers one makes the record.
+    fn record_wanted(&self, job: &JobKey, repeat: Repeat) -> OutboxResult<Ticket> {
+        let mut memory = self.parts.memory();
+        let after = match repeat {
+            Repeat::After(after) => Some(after),
+            Repeat::Never | Repeat::Always => None,
+        };
+        if after.is_some()
+            && let Some(file) = memory.book.files.get(job)
+            && (state(&memory, job, file).is_under_way()
+                || file.after == after && file.submission.is_some())
+        {
+            return Ok(self.parts.journal.last());
+        }
+        memory.record(JobRecord::Wanted {
+            job: job.clone(),
+            again: repeat != Repeat::Never,
+            after,
+        })
     }
 
     /// Checks that the text is a valid job.

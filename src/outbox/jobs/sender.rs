@@ -16,6 +16,7 @@ use crate::outbox::jobs::book::{JobKey, JobRecord, Wanted};
 use crate::outbox::jobs::memory::JobTask;
 use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::plan::{JobStep, JobView, Models, next_job_step};
+use crate::outbox::jobs::preparation::prepare;
 use crate::outbox::jobs::request::{Made, Outgoing, models_of, sent_before};
 use crate::outbox::jobs::resolve::Unresolved;
 use crate::outbox::jobs::search::record_result;
@@ -270,7 +271,7 @@ impl Sender {
         };
         let models = job.models();
         let wanted = job.view.wanted.unwrap_or_default();
-        let prepared = Outgoing::prepare(
+        let prepared = prepare(
             &self.parts,
             &self.key,
             text,

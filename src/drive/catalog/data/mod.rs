@@ -9,5 +9,6 @@ pub(super) mod known;
 pub mod listing_refs;
 pub(super) mod reach;
 pub(super) mod staged_zips;
+pub(super) mod stale_count;
 pub(super) mod stored_listings;
 pub(super) mod watched;

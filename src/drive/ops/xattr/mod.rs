@@ -11,6 +11,7 @@ use crate::drive::catalog::{content_of, learn_reason};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
 use crate::drive::ops::why::{warning, why, why_name};
+pub(in crate::drive::ops) use crate::drive::ops::xattr::tags::change_tags;
 use crate::drive::ops::xattr::tags::{set_tags, tags_of};
 use crate::drive::places::{DraftEntry, Node, Removal, refusals};
 use crate::drive::posix::{FileKind, Ino, XattrMode};

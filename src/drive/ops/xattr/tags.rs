@@ -4,17 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::drive::catalog::{
-    FlightKey, keep_for_good, refresh_asset, refresh_rapid, send_with_deadline, subject_of,
-    write_tags,
+    FlightKey, keep_for_good, refresh_asset, refresh_listing, refresh_rapid, send_with_deadline,
+    subject_of, write_tags,
 };
 use crate::drive::error::{DriveError, DriveResult};
+use crate::drive::ops::command::{TagChange, tag_of};
 use crate::drive::places::{Node, refusals};
 use crate::drive::tree::Tree;
 use crate::drive::values::known::KnownTag;
+use crate::drive::values::node::ListingKind;
 use crate::wire::{AssetUpdate, ModelId, TagId};
 
-/// Maximum length of a tag in characters.
-const MAX_TAG_CHARS: usize = 255;
+/// The id of a tag that was added here, until the service lists it.
+const UNKNOWN_ID: TagId = TagId(0);
 
 /// The model whose tags a node shows.
 fn tagged(tree: &Tree, node: &Node) -> Option<ModelId> {
@@ -22,8 +24,12 @@ fn tagged(tree: &Tree, node: &Node) -> Option<ModelId> {
 }
 
 pub(super) fn tags_of(tree: &Tree, node: &Node) -> Option<Vec<KnownTag>> {
+    known_tags(tree, tagged(tree, node)?)
+}
+
+fn known_tags(tree: &Tree, subject: ModelId) -> Option<Vec<KnownTag>> {
     let known = tree.catalog().known();
-    match tagged(tree, node)? {
+    match subject {
         ModelId::Asset(asset) => known.assets.row(asset.0).map(|row| row.tags.clone()),
         ModelId::Rapid(rapid) => known.rapids.row(rapid.0).map(|row| row.tags.clone()),
     }
@@ -34,16 +40,65 @@ pub(super) async fn set_tags(tree: &Arc<Tree>, node: &Node, value: &[u8]) -> Dri
     let wanted = split_tags(value)?;
     let subject = tagged(tree, node).ok_or_else(refusals::unsupported_xattr)?;
     let before = fresh_tags(tree, subject).await?;
+    send_difference(tree, subject, &before, &wanted).await
+}
+
+/// Adds and removes tags; a model that has them so already costs no request but those of the list of models. A tag whose
+/// id is not known, because it was added here, is looked up before it is removed.
+pub(in crate::drive::ops) async fn change_tags(
+    tree: &Arc<Tree>,
+    subject: ModelId,
+    change: &TagChange,
+) -> DriveResult<()> {
+    let which = match subject {
+        ModelId::Asset(_) => ListingKind::Assets,
+        ModelId::Rapid(_) => ListingKind::Rapids,
+    };
+    refresh_listing(tree.catalog(), which).await?;
+    let mut before = match known_tags(tree, subject) {
+        Some(known) => known,
+        None => fresh_tags(tree, subject).await?,
+    };
+    let is_removed = |tag: &KnownTag| change.removed.contains(&tag.name);
+    if before
+        .iter()
+        .any(|tag| is_removed(tag) && tag.id == UNKNOWN_ID)
+    {
+        before = fresh_tags(tree, subject).await?;
+    }
+    let kept = before.iter().filter(|tag| !is_removed(tag));
+    let mut wanted: Vec<String> = kept.map(|tag| tag.name.clone()).collect();
+    for tag in &change.added {
+        if !wanted.contains(tag) {
+            wanted.push(tag.clone());
+        }
+    }
+    send_difference(tree, subject, &before, &wanted).await
+}
+
+/// Sends what makes one list of tags the other, and nothing if they are the same.
+async fn send_difference(
+    tree: &Arc<Tree>,
+    subject: ModelId,
+    before: &[KnownTag],
+    wanted: &[String],
+) -> DriveResult<()> {
+    let is_there = |tag: &String| before.iter().any(|known| known.name == *tag);
     let added: Vec<String> = wanted
         .iter()
-        .filter(|tag| !before.iter().any(|known| known.name == **tag))
+        .filter(|tag| !is_there(tag))
         .cloned()
         .collect();
+    let is_removed = |known: &&KnownTag| !wanted.contains(&known.name);
+    let removed: Vec<&KnownTag> = before.iter().filter(is_removed).collect();
+    if added.is_empty() && removed.is_empty() {
+        return Ok(());
+    }
     if !added.is_empty() {
         add_tags(tree, subject, added).await?;
     }
     let (catalog, client) = (tree.catalog(), tree.client());
-    for tag in before.iter().filter(|known| !wanted.contains(&known.name)) {
+    for tag in removed {
         match subject {
             ModelId::Asset(it) => {
                 send_with_deadline(catalog, client.assets().remove_tag(it, tag.id)).await?
@@ -53,11 +108,7 @@ pub(super) async fn set_tags(tree: &Arc<Tree>, node: &Node, value: &[u8]) -> Dri
             }
         }
     }
-    wrote_tags(tree, subject, &before, &wanted);
-    // Reads the record again for the ids of the new tags. If that fails, the written names are used.
-    if let Err(error) = fresh_tags(tree, subject).await {
-        tracing::debug!(error = %error, "new tags are shown without their ids");
-    }
+    wrote_tags(tree, subject, before, wanted);
     keep_for_good(tree.catalog()).await
 }
 
@@ -65,7 +116,7 @@ pub(super) async fn set_tags(tree: &Arc<Tree>, node: &Node, value: &[u8]) -> Dri
 fn wrote_tags(tree: &Tree, subject: ModelId, before: &[KnownTag], wanted: &[String]) {
     let number = |name: &str| before.iter().find(|known| known.name == name);
     let tags = wanted.iter().map(|name| KnownTag {
-        id: number(name).map_or(TagId(0), |known| known.id),
+        id: number(name).map_or(UNKNOWN_ID, |known| known.id),
         name: name.clone(),
     });
     write_tags(tree.catalog(), subject, tags.collect());
@@ -127,12 +178,7 @@ fn split_tags(value: &[u8]) -> DriveResult<Vec<String>> {
         .map(str::trim)
         .filter(|tag| !tag.is_empty())
     {
-        let tag = tag.replace("%2C", ",").replace("%2c", ",");
-        if tag.chars().count() > MAX_TAG_CHARS {
-            return Err(DriveError::Invalid(format!(
-                "a tag has at most {MAX_TAG_CHARS} characters"
-            )));
-        }
+        let tag = tag_of(tag)?;
         if !tags.contains(&tag) {
             tags.push(tag);
         }

@@ -84,6 +84,7 @@ pub enum Confirmation {
 #[derive(Debug)]
 pub struct Listing<R> {
     rows: BTreeMap<u64, Learned<R>>,
+    version: u64,
     claims: NameClaims,
     order: Order,
     /// Its freshness.
@@ -119,6 +120,7 @@ impl<R: Record> Listing<R> {
     pub fn new(extension: &'static str) -> Listing<R> {
         Listing {
             rows: BTreeMap::new(),
+            version: 0,
             claims: NameClaims::new(extension),
             order: Order::Unknown,
             belief: Freshness::default(),
@@ -140,6 +142,7 @@ impl<R: Record> Listing<R> {
     ) {
         self.claims.restore(names);
         for row in rows {
+            self.version += 1;
             self.claims
                 .assign([(row.number(), name_parts(&row))], &HashSet::new());
             let learned = Learned {
@@ -183,6 +186,11 @@ impl<R: Record> Listing<R> {
             .range(range)
             .filter(move |(_, learned)| began.is_some_and(|began| learned.at >= began))
             .map(|(_, learned)| &learned.row)
+    }
+
+    /// Increases with each record that comes, changes or goes.
+    pub fn version(&self) -> u64 {
+        self.version
     }
 
     /// How many records there are.
@@ -311,10 +319,14 @@ impl<R: Record> Listing<R> {
         for mut row in rows {
             let id = row.number();
             match self.rows.get(&id) {
-                None => changes.appeared.push(id),
+                None => {
+                    self.version += 1;
+                    changes.appeared.push(id);
+                }
                 Some(known) => {
                     row.keep_details_of(&known.row);
                     if known.row != row {
+                        self.version += 1;
                         changes.changed.push(id);
                     }
                     if row.state_changed(&known.row) {
@@ -333,6 +345,7 @@ impl<R: Record> Listing<R> {
 
     fn drop_row(&mut self, id: u64, changes: &mut Changes) {
         if self.rows.remove(&id).is_some() {
+            self.version += 1;
             let name = self.claims.name(id).unwrap_or_default().to_owned();
             self.claims.release(id);
             changes.gone.push((id, name));

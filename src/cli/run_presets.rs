@@ -1,0 +1,92 @@
+//! `assetfs run --preset`: optimizes models with presets, each once. The texts are those that a user would copy into `optimize/`.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Result, bail};
+use serde_json::json;
+
+use super::at_once::for_each_with_exit;
+use super::exit::{Exit, WrongUse};
+use super::models_of_folder::ModelPreset;
+use super::mounted::{self, MountedDrive, check_exists, own_target};
+use super::output;
+use super::table::counted;
+use crate::drive::StatusWord;
+use crate::fuse::shell_quoted;
+
+pub(super) fn run_presets(given: &[String], models: Vec<PathBuf>, dry_run: bool) -> Result<Exit> {
+    let Some(first) = models.first() else {
+        return Ok(Exit::Done);
+    };
+    let drive = MountedDrive::of(first)?;
+    let presets = ModelPreset::of_drive(drive.root(), given)?;
+    let started = AtomicUsize::new(0);
+    let exit = for_each_with_exit("starting", models, |model| {
+        let model = own_target(model)?;
+        check_is_model(&drive, &model)?;
+        for preset in &presets {
+            let text = preset.text_in(&model)?;
+            if text.exists() || text.with_extension("status").exists() {
+                has_not_failed(&text)?;
+                output::done(&text);
+                continue;
+            }
+            started.fetch_add(1, Ordering::Relaxed);
+            match dry_run {
+                true => would_run(&text),
+                false => output::done(&preset.drop_into(&model)?),
+            }
+        }
+        Ok(Exit::Done)
+    });
+    let started = started.into_inner();
+    match dry_run {
+        true => say_cost(started),
+        false => eprintln!("{} started", counted(started as u64, "optimization")),
+    }
+    Ok(exit)
+}
+
+/// A text that ran and failed is not started again, which would be paid.
+fn has_not_failed(text: &Path) -> Result<()> {
+    let report = mounted::item_report(text).ok().flatten();
+    match report.filter(|report| report.state == StatusWord::Failed) {
+        Some(failed) => bail!(
+            "{}: {}; `assetfs run {}` runs it again",
+            shell_quoted(text),
+            failed.status,
+            shell_quoted(text)
+        ),
+        None => Ok(()),
+    }
+}
+
+fn check_is_model(drive: &MountedDrive, model: &Path) -> Result<()> {
+    check_exists(model)?;
+    let whole = model.canonicalize()?;
+    if whole.parent() == Some(&drive.root().join("rawmodels")) && whole.is_dir() {
+        return Ok(());
+    }
+    Err(WrongUse(format!(
+        "{} is not a model of {}; name folders below its rawmodels/",
+        shell_quoted(model),
+        shell_quoted(drive.root())
+    ))
+    .into())
+}
+
+/// A line of `--dry-run`.
+pub(super) fn would_run(text: &Path) {
+    match output::is_json() {
+        true => {
+            output::line(json!({ "path": text, "state": "not_sent", "dry_run": true, "exit": 0 }))
+        }
+        false => println!("{}", shell_quoted(text)),
+    }
+}
+
+/// What the texts of a dry run cost.
+pub(super) fn say_cost(texts: usize) {
+    eprintln!("running them costs {}", counted(texts as u64, "point"));
+}
