@@ -1,123 +1,117 @@
-//! The recipes that build: make, CI, the hot folder.
+//! The recipes that build on one machine: make, CI, the hot folder.
 
 use std::fs;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
 
-use super::{Recipe, Workplace, write};
+use super::{MODELS, Recipe, Workplace, write};
 use crate::support::{exists, file_names, read, text, wait_until};
 use crate::{needs_fuse, needs_program};
 
 #[test]
-fn make_optimizes_what_has_changed_and_nothing_else() {
+fn make_goes_on_with_the_results_that_have_changed_and_nothing_else() {
     needs_fuse!();
     needs_program!("make");
     let recipe = Recipe::named("Make");
-    let [makefile] = recipe.files(["Makefile"]);
+    let [build, makefile] = recipe.files(["assetfs.toml", "Makefile"]);
     let [make] = recipe.commands();
     let workplace = Workplace::new();
+    write(&workplace.work("assetfs.toml"), build);
     write(&workplace.work("Makefile"), makefile);
-    workplace.preset(50);
-    workplace.model("models/chair.glb", 1);
-    workplace.model("models/lamp.glb", 2);
-    workplace.run(make);
-    assert_eq!(
-        file_names(&workplace.work("dist")),
-        ["chair.glb", "lamp.glb"]
-    );
-    assert_eq!(workplace.totals(), (2, 2));
-    let said = workplace.run(make);
-    assert!(said.contains("Nothing to be done"), "{said}");
+    workplace.preset("presets/web.json", 50);
+    workplace.models("models");
+    // Whether what is made of the results is made again.
+    let goes_on = || workplace.run(make).contains("> sizes.txt");
+    let results = || file_names(&workplace.work("dist")).len();
+    assert!(goes_on());
+    assert_eq!(results(), MODELS);
+    assert_eq!(workplace.totals(), (MODELS, MODELS));
+    workplace.run("touch models/*.glb presets/web.json");
+    assert!(!goes_on());
     // A changed model, then a changed preset.
-    workplace.model("models/chair.glb", 3);
-    let said = workplace.run(make);
-    assert!(
-        said.contains("dist/chair.glb") && !said.contains("dist/lamp.glb"),
-        "{said}"
-    );
-    assert_eq!(workplace.totals().1, 3);
-    let models = workplace.totals().0;
-    workplace.preset(40);
-    workplace.run(make);
-    assert_eq!(workplace.totals(), (models, 5));
+    workplace.model("models/m03.glb", MODELS);
+    assert!(goes_on());
+    let (models, optimized) = workplace.totals();
+    assert_eq!(optimized, MODELS + 1);
+    workplace.preset("presets/web.json", 40);
+    assert!(goes_on());
+    assert_eq!(workplace.totals(), (models, optimized + MODELS));
     // Results that were taken away are there again, and are not paid again.
     fs::remove_dir_all(workplace.work("dist")).unwrap();
-    workplace.run(make);
-    assert_eq!(
-        file_names(&workplace.work("dist")),
-        ["chair.glb", "lamp.glb"]
-    );
-    assert_eq!(workplace.totals(), (models, 5));
+    assert!(goes_on());
+    assert_eq!(results(), MODELS);
+    assert_eq!(workplace.totals(), (models, optimized + MODELS));
     // A model that fails stops it, and leaves no result.
-    fs::write(
-        workplace.work("models/bad.glb"),
-        &read(workplace.work("models/lamp.glb"))[..100],
-    )
-    .unwrap();
+    fs::write(workplace.work("models/bad.glb"), "not a model").unwrap();
     workplace.fails(make, 2);
-    assert!(!exists(workplace.work("dist/bad.glb")));
+    assert_eq!(results(), MODELS);
 }
 
-/// The jobs of GitHub and GitLab run the script, with the account in the environment.
+/// The files of packaging/ci.
+const ACTION: &str = include_str!("../../../packaging/ci/action.yml");
+const GITLAB: &str = include_str!("../../../packaging/ci/gitlab.yml");
+
+/// The line of a job that builds, without what is before it.
+fn build_step<'a>(job: &'a str, before: &str) -> &'a str {
+    let mut lines = job
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix(before));
+    let step = lines.find(|line| line.starts_with("assetfs build "));
+    step.unwrap_or_else(|| panic!("no step builds in {job}"))
+}
+
+/// The jobs of GitHub and GitLab use the files of packaging/ci, with inputs that these have.
 fn check_jobs(github: &str, gitlab: &str) {
-    let is_run = |job: &str, line: &str| job.lines().any(|it| it.trim() == line);
-    assert!(is_run(github, "- run: ci/optimize"), "{github}");
-    assert!(is_run(gitlab, "- ci/optimize"), "{gitlab}");
-    for job in [github, gitlab] {
-        assert!(job.contains("ASSETFS_BASE_URL: https://"), "{job}");
-        assert!(!job.contains('\t') && job.contains("dist"), "{job}");
-    }
-    assert!(
-        is_run(github, "ASSETFS_TOKEN: ${{ secrets.ASSETFS_TOKEN }}"),
-        "{github}"
-    );
+    let has = |job: &str, line: &str| job.lines().any(|it| it.trim() == line);
+    assert!(has(github, "- uses: ./.github/actions/assetfs"), "{github}");
+    assert!(has(github, "options: --no-pictures") && has(ACTION, "options:"));
+    assert!(has(github, "package: tools/assetfs.deb") && has(ACTION, "package:"));
+    assert!(has(gitlab, "include: tools/gitlab.yml"), "{gitlab}");
+    assert!(has(gitlab, "assetfs build:") && has(GITLAB, "assetfs build:"));
+    assert!(has(gitlab, "ASSETFS_OPTIONS: --no-pictures"), "{gitlab}");
+    assert!(has(GITLAB, "ASSETFS_OPTIONS: \"\""), "{GITLAB}");
 }
 
 #[test]
-fn ci_optimizes_once_for_each_content_on_every_machine() {
-    needs_fuse!();
-    let recipe = Recipe::named("CI");
-    let [script, github, gitlab] = recipe.files([
-        "ci/optimize",
+fn ci_builds_what_has_changed_and_fails_over_budget() {
+    let recipe = Recipe::named("CI with budgets");
+    let [build, github, gitlab] = recipe.files([
+        "assetfs.toml",
         ".github/workflows/models.yml",
         ".gitlab-ci.yml",
     ]);
-    let [engine] = recipe.commands();
+    let [by_hand] = recipe.commands();
     check_jobs(github, gitlab);
+    let on_github = format!(
+        "export GITHUB_ACTIONS=true FILE=assetfs.toml OPTIONS=--no-pictures; {}",
+        build_step(ACTION, "run: ")
+    );
+    let on_gitlab = format!(
+        "export ASSETFS_FILE=assetfs.toml ASSETFS_OPTIONS=--no-pictures; {}",
+        build_step(GITLAB, "- ")
+    );
     let workplace = Workplace::unmounted();
-    write(&workplace.work("ci/optimize"), script);
-    workplace.preset(50);
-    workplace.model("models/chair.glb", 1);
-    workplace.model("models/lamp.glb", 2);
-    // Nothing is done within a millisecond; the work goes on at the service, and the next run finds it.
-    workplace.fails("TIMEOUT=1ms ci/optimize", 3);
-    for _ in 0..2 {
-        // Each runner is a new machine.
-        fs::remove_dir_all(workplace.home("")).unwrap();
-        fs::create_dir(workplace.home("")).unwrap();
-        workplace.run("ci/optimize");
-        assert_eq!(
-            file_names(&workplace.work("dist")),
-            ["chair.glb", "jobs.jsonl", "lamp.glb"]
-        );
-        assert_eq!(workplace.totals(), (2, 2));
+    write(&workplace.work("assetfs.toml"), build);
+    workplace.preset("presets/web.json", 50);
+    workplace.models("models");
+    let said = workplace.run(&on_github);
+    assert!(said.contains("30 results: 30 made"), "{said}");
+    for again in [on_gitlab.as_str(), by_hand] {
+        let said = workplace.run(again);
+        assert!(said.contains("30 results: 30 up to date"), "{said}");
     }
-    let jobs = String::from_utf8(read(workplace.work("dist/jobs.jsonl"))).unwrap();
-    for line in jobs.lines() {
-        let job: Value = serde_json::from_str(line).unwrap();
-        assert_eq!(job["exit"], 0, "{job}");
-    }
-    assert_eq!(jobs.lines().count(), 2, "{jobs}");
-    fs::write(workplace.work("models/bad.glb"), "not a model").unwrap();
-    workplace.fails("ci/optimize", 1);
-    fs::remove_file(workplace.work("models/bad.glb")).unwrap();
-    // The engine alone, without an account.
-    fs::remove_dir_all(workplace.work("dist")).unwrap();
-    let said = workplace.run(&format!("unset ${{!ASSETFS_@}}; {engine}"));
-    assert_eq!(said.lines().count(), 2, "{said}");
-    assert!(exists(workplace.work("dist/chair/chair.glb")));
+    let report = String::from_utf8(read(workplace.work("report.xml"))).unwrap();
+    assert!(report.contains(r#"tests="30" failures="0""#), "{report}");
+    // A budget that nobody can meet.
+    let tight = build.replace("max-triangles = 50000", "max-triangles = 0");
+    write(&workplace.work("assetfs.toml"), &tight);
+    let said = workplace.fails(&on_github, 1);
+    assert_eq!(said.matches("::error ").count(), MODELS, "{said}");
+    workplace.fails(&on_gitlab, 1);
+    let report = String::from_utf8(read(workplace.work("report.xml"))).unwrap();
+    assert!(report.contains(r#"tests="30" failures="30""#), "{report}");
+    assert_eq!(file_names(&workplace.work("dist")).len(), MODELS);
 }
 
 #[test]

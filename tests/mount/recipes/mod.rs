@@ -4,10 +4,12 @@ mod blender;
 mod building;
 mod document;
 mod keeping;
+mod machines;
+mod shop;
 mod workplace;
 
 use document::{Recipe, write};
-use workplace::Workplace;
+use workplace::{MODELS, Workplace};
 
 #[test]
 fn every_recipe_has_its_test() {
@@ -17,10 +19,13 @@ fn every_recipe_has_its_test() {
         titles,
         [
             "Make",
-            "CI",
-            "Blender",
-            "Hot folder",
+            "CI with budgets",
+            "Two machines",
             "Nightly sync",
+            "Shop manifest",
+            "Points of a month",
+            "Hot folder",
+            "Blender",
             "Nightly backup",
             "Render farm",
             "Sharing a model on a web page"

@@ -4,8 +4,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use super::write;
 use crate::square_glb::numbered_glb;
 use crate::support::{ASSETFS, Fixture, MountPoint, run, text};
+
+/// How many models a recipe for many models is run with.
+pub const MODELS: usize = 30;
 
 pub struct Workplace {
     // Unmounted before the service ends and its folders go.
@@ -117,12 +121,9 @@ impl Workplace {
     pub fn totals(&self) -> (usize, usize) {
         let count = |path: &str| {
             let list = self.fixture.service.get(path);
-            list["data"].as_array().expect("a list").len()
+            list["meta"]["total"].as_u64().expect("a total") as usize
         };
-        (
-            count("api/v2/rawmodel?itemsPerPage=50"),
-            count("api/v2/rapidmodel?itemsPerPage=50"),
-        )
+        (count("api/v2/rawmodel"), count("api/v2/rapidmodel"))
     }
 
     /// Writes a model of its own for each number below the folder of the work.
@@ -132,19 +133,34 @@ impl Workplace {
         fs::write(path, numbered_glb(number)).expect("written");
     }
 
+    /// Writes the models of a recipe for many, `m00.glb` and so on, below the folder of the work.
+    pub fn models(&self, below: &str) {
+        for number in 0..MODELS {
+            self.model(&format!("{below}/m{number:02}.glb"), number);
+        }
+    }
+
+    /// The models of `models/` on the drive, each optimized by `web.json`.
+    pub fn optimized_models(&self) {
+        self.models("models");
+        self.preset("web.json", 50);
+        self.run("assetfs sync models ~/assets --quiet --preset web.json");
+        self.run("assetfs wait --quiet ~/assets");
+    }
+
     /// A model `chair` on the drive, and the optimized one made from it.
     pub fn optimized_chair(&self) {
         self.model("chair.glb", 1);
-        self.preset(50);
+        self.preset("web.json", 50);
         self.run(
             "cp chair.glb ~/assets/rawmodels/ && assetfs wait ~/assets/rawmodels/chair
              cp web.json ~/assets/rawmodels/chair/optimize/ && assetfs wait ~/assets/rawmodels/chair/optimize/web.json",
         );
     }
 
-    /// A preset as `web.json` in the folder of the work.
-    pub fn preset(&self, faces_percentage: u32) {
+    /// Writes a preset below the folder of the work.
+    pub fn preset(&self, below: &str, faces_percentage: u32) {
         let config = format!(r#"{{"limits":{{"faces":{{"percentage":{faces_percentage}}}}}}}"#);
-        fs::write(self.work("web.json"), config).expect("written");
+        write(&self.work(below), &config);
     }
 }
