@@ -122,7 +122,7 @@ const optimized = async (wish) => {
 const id = await optimized({ preset_id: 2 });
 
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--disable-background-networking'] });
-const LOOKS = { light: { viewport: { width: 1280, height: 800 }, colorScheme: 'light' }, dark: { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }, 390: { viewport: { width: 390, height: 780 }, colorScheme: 'light' } };
+const LOOKS = { light: { viewport: { width: 1280, height: 800 }, colorScheme: 'light' }, dark: { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }, 390: { viewport: { width: 390, height: 780 }, colorScheme: 'light', isMobile: true, hasTouch: true } };
 const drawn = async (page) => {
   await page.locator('.stage-3d iframe').waitFor();
   await page.locator('.cover').waitFor({ state: 'hidden' });

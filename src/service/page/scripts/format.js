@@ -93,7 +93,9 @@ export function rapidState(rapid) {
   if (status === 'done') return { word: 'Done', kind: 'good' };
   if (/failed/i.test(status)) return { word: 'Failed', kind: 'bad' };
   const isRunning = rapid.job_status?.status === 'executing';
-  return { word: isRunning ? sentence(rapid.processing_step || 'Working') : 'In the queue', kind: 'busy' };
+  // The last step is over before the result is recorded.
+  const step = rapid.processing_step === 'done' ? 'finishing' : rapid.processing_step || 'working';
+  return { word: isRunning ? sentence(step) : 'In the queue', kind: 'busy' };
 }
 
 /** With a capital letter at the start. */

@@ -5,8 +5,8 @@ import { icon } from './icons.js';
 import { problemBox } from './notices.js';
 import { keepSession } from './session.js';
 
-/** The one-time code of a link that `assetfs` printed; `null` if the part of the address after `#` has none. */
-export const linkCode = (hash) => /^#sign-in=([0-9a-f]+)$/.exec(hash)?.[1] ?? null;
+/** The one-time code of a link that `assetfs` printed, also one that was cut off; `null` if the part of the address after `#` has none. */
+export const linkCode = (hash) => /^#sign-in=(.+)$/.exec(hash)?.[1] ?? null;
 
 /** Exchanges the code of a link for a token. @returns {Promise<Error|null>} why that did not work */
 export async function signInByLink(code) {
