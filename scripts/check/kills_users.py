@@ -62,7 +62,7 @@ class User:
         self.out = os.open(self.notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self.round = round
         try:
-            while True:
+            while not (self.folder / "stop").exists():
                 self.go_on()
         except OSError as error:
             self.note("error", error.errno, str(error), time.monotonic())
@@ -113,6 +113,9 @@ class User:
 
     def finish(self, kills):
         return ()
+
+    def forget(self):
+        """What it made is removed."""
 
 
 class Writer(User):
@@ -200,6 +203,10 @@ class Writer(User):
         if {name: value for name, value in found.items() if name not in loose} not in strict:
             yield f"found {found}, but {self.has} was acknowledged; {self.begun} was under way"
         self.has, self.begun = found, None
+
+
+    def forget(self):
+        self.has, self.begun = {}, None
 
 
 class Reader(User):
@@ -332,6 +339,10 @@ class Modeller(User):
         self.did["jobs given up"] = given_up
         if spent > len(self.texts) or spent < len(self.accepted) - given_up:
             yield f"{spent} points are gone for {len(self.accepted)} texts that were accepted and {len(self.texts)} that were begun"
+
+
+    def forget(self):
+        self.copied, self.deleted, self.begun_delete, self.texts, self.accepted = set(), set(), set(), {}, set()
 
 
 USERS = [Writer, Writer, Reader, Lister, Waiter, Modeller]

@@ -6,15 +6,9 @@ import subprocess
 from suites_drive import TOOLS, Missing
 
 CRATES = {"pjdfstest": "0.2.2", "fsx": "0.3.2"}
-SOURCES = {
-    "ltp": "https://github.com/linux-test-project/ltp.git",
-    "xfstests": "https://github.com/kdave/xfstests.git",
-}
+SOURCES = {"ltp": "https://github.com/linux-test-project/ltp.git"}
 # What the sources need to be built.
-PACKAGES = {
-    "ltp": "git make gcc autoconf automake pkg-config",
-    "xfstests": "git make gcc autoconf automake libtool pkg-config xfsprogs xfslibs-dev libattr1-dev libacl1-dev libaio-dev uuid-dev attr acl bc gawk",
-}
+PACKAGES = {"ltp": "git make gcc autoconf automake pkg-config"}
 
 
 def program(name, package=None):

@@ -8,7 +8,7 @@ import suites_tools as tools
 from suites_drive import ASSETFS, ROOT, Ran
 
 # Seconds until a suite is ended.
-LIMIT = {"pjdfstest": 900, "fsx": 300, "fio": 120, "stress-ng": 60, "ltp": 120, "xfstests": 1800, "smbtorture": 3600}
+LIMIT = {"pjdfstest": 900, "fsx": 300, "fio": 120, "stress-ng": 60, "ltp": 120, "smbtorture": 3600}
 
 PJDFSTEST = """[features]
 posix_fallocate = {}
@@ -132,8 +132,9 @@ def ltp(place, user, options):
     folder = place.new_folder("ltp", user)
     programs = sorted({str(file.parent) for file in root.glob("testcases/kernel/fs/**/*") if file.is_file() and file.stat().st_mode & 0o100})
     more = {"TMPDIR": str(folder), "LTPROOT": str(root), "PATH": ":".join([*programs, str(root / "testcases/lib"), "/usr/bin:/bin:/usr/sbin:/sbin"])}
-    for line in (root / "runtest/fs").read_text().splitlines():
-        name, _, command = line.partition(" ")
+    lines = [line for list in ("fs", "fs_perms_simple") for line in (root / "runtest" / list).read_text().splitlines()]
+    for line in [*lines, "fsstress fsstress -d $TMPDIR -n 300 -p 3 -r -S"]:
+        name, command = (line.split(None, 1) + ["", ""])[:2]
         if not command or line.startswith("#") or NOT_THE_FOLDER.match(name):
             continue
         ran = Ran(["sh", "-c", command], user, place.log(f"ltp-{name}"), LIMIT["ltp"], folder=folder, more=more)
