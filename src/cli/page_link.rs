@@ -41,6 +41,8 @@ pub(super) fn run(args: &PageArgs) -> Result<Exit> {
         output::line(json!({ "state": "done", "link": link, "exit": 0 }));
     } else if !args.open {
         println!("{link}");
+        // Beside the link and not in its line, so that scripts get the link alone.
+        eprintln!("It signs in once, within 10 minutes, in a browser on this machine.");
     }
     Ok(Exit::Done)
 }

@@ -55,7 +55,8 @@ impl SeveralModels {
     /// The same for the members of a zip, which are shown in the folder of its model, where nothing can be moved. What they
     /// refer to is not read, so each model gets all files that are no models.
     pub fn in_zip(zip: &str, members: &[(String, u64)]) -> Option<SeveralModels> {
-        let members = members.iter().filter(|(path, _)| !is_junk_path(path));
+        let is_file = |path: &str| !path.ends_with('/') && !is_junk_path(path);
+        let members = members.iter().filter(|(path, _)| is_file(path));
         let members: Vec<(&str, u64)> =
             members.map(|(path, size)| (path.as_str(), *size)).collect();
         let (read, unread) = read_and_unread(members.iter().copied(), &BTreeSet::new())?;

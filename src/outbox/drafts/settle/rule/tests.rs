@@ -399,6 +399,8 @@ fn several_models_in_a_zip_are_named_as_those_in_a_folder() {
         ("ball.stl", 100),
         ("spot.mtl", 10),
         ("__MACOSX/._x.obj", 10),
+        // An entry of a folder is no file.
+        ("textures/", 0),
     ]);
     let several = content.several.clone().unwrap();
     assert_eq!(several.unread, ["quad mesh.obj", "ball.stl"]);
