@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
+use assetfs_formats::printable::printable;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use super::table::cut_inside;
@@ -55,7 +56,7 @@ impl Progress {
     }
 
     pub(super) fn task(&self, name: impl Into<String>) -> Task {
-        let name = name.into();
+        let name = printable(&name.into()).into_owned();
         let bar = self.bars.as_ref().map(|bars| {
             let style = ProgressStyle::with_template("{prefix} {bar:20.cyan/dim} {wide_msg}")
                 .expect("the template is well-formed")

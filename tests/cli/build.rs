@@ -181,6 +181,27 @@ fn a_build_without_models_fails_and_prunes_nothing_unless_that_is_allowed() {
 }
 
 #[test]
+fn a_model_that_comes_back_after_its_results_were_removed_is_built_again() {
+    let bench = bench(ONE_PRESET, 3);
+    build(&bench, &[]).expect(0);
+    fs::rename(bench.path("models/m0.glb"), bench.path("m0.glb")).unwrap();
+    build(&bench, &["--prune"]).expect(0);
+    assert_eq!(visible(&bench), ["m1.web.glb", "m2.web.glb"]);
+    fs::rename(bench.path("m0.glb"), bench.path("models/m0.glb")).unwrap();
+    build(&bench, &[]).expect(0);
+    assert_eq!(visible(&bench), ["m0.web.glb", "m1.web.glb", "m2.web.glb"]);
+}
+
+#[test]
+fn the_home_folder_can_be_named_in_every_path() {
+    let text = "models = '~/models'\nout = '~/dist'\n[presets]\nweb = '~/phone.json'\n";
+    let bench = bench(text, 1);
+    let mut command = command(&bench, &[]);
+    Ran(command.env("HOME", bench.path("")).output().unwrap()).expect(0);
+    assert_eq!(visible(&bench), ["m0.web.glb"]);
+}
+
+#[test]
 fn the_folder_of_results_may_be_among_the_models_and_is_none() {
     let text = "models = 'models'\nout = 'models/dist'\n[presets]\nweb = 'Lossless Clean-Up'\n";
     let bench = bench(text, 1);

@@ -37,7 +37,7 @@ fn begin(fixture: &Fixture, name: &str) -> Value {
 }
 
 /// Uploads a model and waits for the end of its import; returns its id.
-fn upload(fixture: &Fixture, name: &str) -> u64 {
+pub fn upload(fixture: &Fixture, name: &str) -> u64 {
     let started = begin(fixture, name);
     let local = fixture.scratch.path().join("model.glb");
     fs::write(&local, triangle_glb(name)).unwrap();

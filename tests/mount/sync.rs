@@ -14,7 +14,7 @@ use crate::square_glb::numbered_glb;
 use crate::support::{
     ASSETFS, Fixture, MountPoint, exists, fails, names_in, read, run, small_chair, text,
 };
-use crate::{needs_fuse, needs_root};
+use crate::{needs_fuse, needs_program, needs_root};
 
 /// A drive, and beside it the folder `models` with `m0.glb`, `m1.glb` and so on.
 fn folder_with(count: usize) -> Fixture {
@@ -423,6 +423,28 @@ fn another_machine_sends_nothing_that_is_there_and_replaces_what_is_different() 
     assert_eq!(ids(&fixture).len(), 4);
     let there = elsewhere.root().join("rawmodels/m1/m1.glb");
     assert_eq!(read(there), numbered_glb(9));
+}
+
+#[test]
+fn a_model_that_two_machines_sent_at_the_same_moment_is_never_deleted() {
+    needs_fuse!();
+    needs_program!("curl");
+    let fixture = folder_with(2);
+    sum(sync(&fixture, &[]), 0);
+    // What another machine sends that has not seen the first one.
+    let id = crate::others::upload(&fixture, "m0");
+    let double = format!("m0~{id}");
+    crate::support::wait_until("the double is listed", || {
+        names_in(&fixture.path("rawmodels")).contains(&double.clone().into())
+    });
+    let output = sync(&fixture, &["--delete"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains(&double),
+        "{}",
+        text(&output.stderr)
+    );
+    assert_eq!(ids(&fixture).len(), 3);
 }
 
 #[test]

@@ -145,18 +145,19 @@ impl BuildFile {
         let text: Text = toml::from_str(&text)
             .map_err(|error| WrongUse(format!("{shown}: {}", error.to_string().trim_end())))?;
         checked(&text).map_err(|why| WrongUse(format!("{shown}: {why}")))?;
+        let place = |path: &Path| folder.join(of_home(path));
         let presets = text.presets.into_iter().map(|(label, PresetEntry(entry))| {
             let preset = match names_file(&entry.preset) {
-                true => folder.join(&entry.preset).display().to_string(),
+                true => place(Path::new(&entry.preset)).display().to_string(),
                 false => entry.preset,
             };
             (label, BuildPreset { preset, ..entry })
         });
         Ok(BuildFile {
             presets: presets.collect(),
-            models: text.models.0.iter().map(|it| folder.join(it)).collect(),
-            out: folder.join(text.out),
-            drive: text.drive.map(|it| folder.join(of_home(&it))),
+            models: text.models.0.iter().map(|it| place(it)).collect(),
+            out: place(&text.out),
+            drive: text.drive.map(|it| place(&it)),
             name: text.name,
             budget: text.budget,
             folder,

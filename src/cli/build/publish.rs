@@ -101,6 +101,11 @@ impl Publisher {
         files.map(|file| file.path.clone()).collect()
     }
 
+    /// Whether a result was published and not removed since.
+    pub(super) fn knows(&self, key: &Key) -> bool {
+        self.known.contains_key(key)
+    }
+
     /// The results that were published.
     pub(super) fn keys(&self) -> Vec<Key> {
         self.known.keys().cloned().collect()
@@ -247,6 +252,11 @@ impl PublishedFile {
                 && (status.mtime(), status.mtime_nsec()) == self.modified
         })
     }
+}
+
+/// Whether a folder of results has exported files.
+pub(super) fn has_exports(results: &Path) -> Result<bool> {
+    Ok(!exports(results)?.is_empty())
 }
 
 /// The exported files below a folder of results.

@@ -1,5 +1,6 @@
 //! What `assetfs build` reports: a table, lines of JSON, JUnit XML, and annotations of GitHub.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -12,7 +13,6 @@ use super::super::exit::Exit;
 use super::super::output;
 use super::super::result_facts::ResultFacts;
 use super::super::table::{bytes, counted, grouped, table_below};
-use crate::durable::write_atomic;
 
 /// What became of one model with one preset.
 #[derive(Debug)]
@@ -60,6 +60,19 @@ impl BuiltState {
 }
 
 impl Built {
+    /// An entry of the folder of models that cannot be one.
+    pub(super) fn failed(path: &Path, preset: String, why: &str) -> Built {
+        let name = path.file_name().unwrap_or_default();
+        Built {
+            model: name.to_string_lossy().into_owned(),
+            preset,
+            state: BuiltState::Failed,
+            files: Vec::new(),
+            facts: None,
+            reasons: vec![why.to_owned()],
+        }
+    }
+
     fn name(&self) -> String {
         format!("{} ({})", self.model, self.preset)
     }
@@ -187,7 +200,8 @@ fn print_line(built: &Built) {
 pub(super) fn write_junit(all: &[Built], path: &Path) -> Result<()> {
     let cannot = || format!("cannot write {}", path.display());
     let text = junit(all).with_context(cannot)?;
-    write_atomic(path, &text).with_context(cannot)
+    // Not atomic: the path may be a pipe or a device, and others read the report.
+    fs::write(path, &text).with_context(cannot)
 }
 
 fn junit(all: &[Built]) -> Result<Vec<u8>> {

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::super::budget::Budget;
 use super::super::exit::{WrongUse, sentence};
 use super::super::interrupts::Interrupts;
-use super::super::models_of_folder::{ModelPreset, Source};
+use super::super::models_of_folder::{ModelPreset, Source, left_out};
 use super::super::output;
 use super::super::result_facts::ResultFacts;
 use super::super::table::counted;
@@ -19,7 +19,7 @@ use super::super::watch::{self, Back, Key, Queue};
 use super::super::watch_engine::EngineTurns;
 use super::args::BuildArgs;
 use super::build_file::BuildFile;
-use super::publish::Publisher;
+use super::publish::{Publisher, has_exports};
 use super::report::{Built, BuiltState};
 use crate::durable::DirLock;
 use crate::fuse::shell_quoted;
@@ -155,6 +155,15 @@ impl<'a> Build<'a> {
             self.run_folder(&mut queue, &stop).await?;
             all.extend(self.outcomes(&queue));
         }
+        for dir in &self.file.models {
+            for (path, why) in left_out(dir)? {
+                all.extend(
+                    self.labels()
+                        .into_iter()
+                        .map(|label| Built::failed(&path, label, why)),
+                );
+            }
+        }
         all.sort_by(|a, b| (&a.model, &a.preset).cmp(&(&b.model, &b.preset)));
         Ok(all)
     }
@@ -207,7 +216,13 @@ impl<'a> Build<'a> {
         for source in &sources {
             for preset in self.labels() {
                 let key = (source.entry.clone(), preset);
-                if queue.results_of(source, &key.1).is_none() || self.publisher.is_current(&key) {
+                let results = queue.results_of(source, &key.1);
+                let Some(results) = results.filter(|_| !self.publisher.is_current(&key)) else {
+                    continue;
+                };
+                // Its files were moved to their names, and removed there when its model was gone.
+                if !self.publisher.knows(&key) && !has_exports(&results)? {
+                    queue.forget(&key)?;
                     continue;
                 }
                 self.publish(queue, source, &key.1);

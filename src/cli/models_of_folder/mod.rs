@@ -7,4 +7,4 @@ mod presets;
 mod source;
 
 pub(super) use presets::ModelPreset;
-pub(super) use source::{Source, scan};
+pub(super) use source::{Source, left_out, scan};

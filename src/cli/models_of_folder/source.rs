@@ -70,6 +70,8 @@ pub(in crate::cli) fn scan<'a>(
             Ok(source) => found.extend(source),
             // It was removed or renamed while it was looked at; the next scan sees what is there then.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            // [`left_out`] names it.
+            Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {}
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot read {}", path.display()));
             }
@@ -77,6 +79,27 @@ pub(in crate::cli) fn scan<'a>(
     }
     found.sort_by(|a, b| a.entry.cmp(&b.entry));
     Ok(found)
+}
+
+/// The entries of a folder that could be models and are none, with the reason: names that no model of the service can have,
+/// and links that lead to themselves.
+pub(in crate::cli) fn left_out(dir: &Path) -> Result<Vec<(PathBuf, &'static str)>> {
+    let mut left_out = Vec::new();
+    let cannot = || format!("cannot read {}", dir.display());
+    for entry in fs::read_dir(dir).with_context(cannot)? {
+        let entry = entry.with_context(cannot)?;
+        let looked = fs::metadata(entry.path());
+        if looked.is_err_and(|error| error.raw_os_error() == Some(libc::ELOOP)) {
+            left_out.push((entry.path(), "it is a link that leads to itself"));
+        } else if entry.file_name().to_str().is_none() {
+            left_out.push((
+                entry.path(),
+                "its name is not UTF-8; `convmv` renames such files",
+            ));
+        }
+    }
+    left_out.sort();
+    Ok(left_out)
 }
 
 fn read_entry(dir: &Path, path: &Path, name: String) -> io::Result<Option<Source>> {

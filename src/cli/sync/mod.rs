@@ -22,7 +22,7 @@ use super::completers;
 use super::control::commit_at;
 use super::exit::{Exit, TimedOut, WrongUse};
 use super::files::percent;
-use super::models_of_folder::ModelPreset;
+use super::models_of_folder::{ModelPreset, left_out};
 use super::mounted::{self, MountedDrive};
 use super::progress::Progress;
 use super::replace::{NewFiles, ReplaceOptions, ReplaceOutcome, Replacement};
@@ -83,6 +83,14 @@ pub(super) fn run(args: &SyncArgs) -> Result<Exit> {
     let mut report = Report::default();
     report.is_dry = args.dry_run;
     report.is_quiet = args.quiet;
+    for (path, why) in left_out(&sync.dir)? {
+        report.failed(&path, &anyhow::anyhow!("{why}"));
+    }
+    if !args.quiet {
+        for double in &plan.doubles {
+            eprintln!("{}", sentence_of_double(double));
+        }
+    }
     if args.dry_run {
         sync.show(plan, &mut report);
         if let Err(refused) = allowed {
@@ -346,6 +354,14 @@ impl Sync<'_> {
             report.note(BroughtModel::deleted(model));
         }
     }
+}
+
+fn sentence_of_double(name: &str) -> String {
+    let path = shell_quoted(Path::new(name));
+    format!(
+        "rawmodels/{path} has the name of another model of the folder: two machines sent it at the same moment; `assetfs rm` deletes \
+         the one that is not needed"
+    )
 }
 
 fn drop_preset(model: &Path, preset: &ModelPreset) -> DroppedText {

@@ -25,6 +25,8 @@ pub(super) struct Listed {
     status: String,
     reason: Option<String>,
     bytes: Option<u64>,
+    /// The id of the version that replaces it.
+    replaced_by: Option<u64>,
 }
 
 /// What has to be done for a model of the folder.
@@ -62,6 +64,9 @@ pub(super) struct SyncPlan {
     pub(super) wanted: Vec<Wanted>,
     /// Models of the drive that the folder does not have.
     pub(super) extra: Vec<Listed>,
+    /// Models that the service has under the name of another one that the folder has: two machines sent both at the same
+    /// moment. They are never deleted here, because each machine may call the other one the double.
+    pub(super) doubles: Vec<String>,
     /// The number of models that the service has.
     pub(super) uploaded: usize,
 }
@@ -105,11 +110,14 @@ impl SyncPlan {
         let extra = candidates
             .into_iter()
             .filter(|it| !taken.contains(&it.name));
-        let extra = extra.filter(|it| it.id.is_some()).cloned().collect();
+        let extra = extra.filter(|it| it.id.is_some()).cloned();
+        let (doubles, extra): (Vec<Listed>, Vec<Listed>) =
+            extra.partition(|it| it.is_double(&look.names));
         let uploaded = look.listed.iter().filter(|it| it.id.is_some()).count();
         Ok(SyncPlan {
             wanted,
             extra,
+            doubles: doubles.into_iter().map(|it| it.name).collect(),
             uploaded,
         })
     }
@@ -215,6 +223,13 @@ impl Listed {
     fn model_name(&self) -> &str {
         let stem = model_of_loose_file(&self.name).filter(|_| self.id.is_none());
         stem.unwrap_or(&self.name)
+    }
+
+    /// Whether the service knows it by a name that the folder has, and it is no old version of that model.
+    fn is_double(&self, names: &BTreeSet<String>) -> bool {
+        let service_name = self.name.rsplit_once('~').map(|(name, _)| name);
+        let is_of_folder = service_name.is_some_and(|name| names.contains(name));
+        is_of_folder && ends_in_id(&self.name) && self.replaced_by.is_none()
     }
 }
 

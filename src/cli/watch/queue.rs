@@ -31,6 +31,9 @@ use crate::fuse::shell_quoted;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Maximum number of reports that are kept together.
 const MAX_EVENTS: usize = 256;
+/// How many bytes the names of a model and of a preset have together in the name of a folder of results: what file systems
+/// allow, without what is added to them (`.failed.txt`, parentheses, a number).
+const MAX_NAME_BYTES: usize = 255 - 32;
 /// How long the work under way may take to end after a signal.
 const ENDING: Duration = Duration::from_secs(10);
 
@@ -335,12 +338,15 @@ impl Queue {
             1 => name.to_owned(),
             _ => format!("{name} ({preset})"),
         };
+        let most = MAX_NAME_BYTES.saturating_sub(preset.len());
+        let cut = |name: &'_ str| name[..name.floor_char_boundary(most)].to_owned();
+        let (stem, entry) = (cut(&source.stem), cut(&source.entry));
         let is_free = |name: &String| {
             !self.settings.out.join(name).exists()
                 && self.records.all().all(|record| record.results != *name)
         };
-        let numbered = (2..).map(|number| with_preset(&format!("{} {number}", source.entry)));
-        [with_preset(&source.stem), with_preset(&source.entry)]
+        let numbered = (2..).map(|number| with_preset(&format!("{entry} {number}")));
+        [with_preset(&stem), with_preset(&entry)]
             .into_iter()
             .chain(numbered)
             .find(is_free)
