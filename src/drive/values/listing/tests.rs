@@ -168,3 +168,17 @@ fn what_a_pass_lacks_stays_with_its_name_until_it_was_asked_for() {
         "the service does not have it"
     );
 }
+
+#[test]
+fn the_version_changes_with_the_records_and_only_with_them() {
+    let now = Instant::now();
+    let mut listing = listing(&[Thing(1, "a")], now);
+    let first = listing.version();
+    listing.replace(vec![Thing(1, "a")], now, now, &taken());
+    assert_eq!(listing.version(), first);
+    listing.write(Thing(1, "b"), now, &taken());
+    let second = listing.version();
+    assert!(second > first);
+    listing.remove(1, now);
+    assert!(listing.version() > second);
+}
