@@ -54,10 +54,13 @@ class Ran:
     """What a program printed, and its exit code; None if it did not end in time."""
 
     def __init__(self, command, user, log, seconds, folder=None, more=None):
+        if folder:
+            # Only the user can go there: root cannot enter the drive of another user.
+            command = ["sh", "-c", 'cd "$0" && exec "$@"', folder, *command]
         env = {**os.environ, "HOME": str(log.parent), "LC_ALL": "C", **(more or {})}
         with log.open("w") as out:
             process = subprocess.Popen([*user.prefix, *map(str, command)], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
-                                       cwd=folder or log.parent, env=env, start_new_session=True)
+                                       cwd=log.parent, env=env, start_new_session=True)
             try:
                 self.code = process.wait(seconds)
             except subprocess.TimeoutExpired:
@@ -84,10 +87,9 @@ class Place:
 
     def new_folder(self, name, user):
         """A folder in the place that belongs to the user, for one suite."""
-        folder = self.path / name
-        if not folder.exists():
-            Ran(["mkdir", folder], user, self.log("mkdir"), 20)
-        return folder
+        # Root itself cannot look into the drive of another user.
+        Ran(["mkdir", "-p", self.path / name], user, self.log("mkdir"), 20)
+        return self.path / name
 
 
 class Drive:

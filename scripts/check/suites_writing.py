@@ -130,8 +130,13 @@ def ltp_folder():
 def ltp(place, user, options):
     root = ltp_folder()
     folder = place.new_folder("ltp", user)
-    programs = sorted({str(file.parent) for file in root.glob("testcases/kernel/fs/**/*") if file.is_file() and file.stat().st_mode & 0o100})
-    more = {"TMPDIR": str(folder), "LTPROOT": str(root), "PATH": ":".join([*programs, str(root / "testcases/lib"), "/usr/bin:/bin:/usr/sbin:/sbin"])}
+    # Copies, because the ordinary user may not be able to read the folder of this project.
+    programs = place.logs / "ltp"
+    programs.mkdir(exist_ok=True)
+    for file in [*root.glob("testcases/kernel/fs/**/*"), *root.glob("testcases/lib/*")]:
+        if file.is_file() and file.stat().st_mode & 0o100:
+            shutil.copy(file, programs)
+    more = {"TMPDIR": str(folder), "LTPROOT": str(programs), "PATH": f"{programs}:/usr/bin:/bin:/usr/sbin:/sbin"}
     lines = [line for list in ("fs", "fs_perms_simple") for line in (root / "runtest" / list).read_text().splitlines()]
     for line in [*lines, "fsstress fsstress -d $TMPDIR -n 300 -p 3 -r -S"]:
         name, command = (line.split(None, 1) + ["", ""])[:2]
