@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 
-use super::attributes::{changed, created, link};
+use super::attributes::{changed, created};
 use super::elsewhere::elsewhere_rows;
 use super::errors::{end_of_model, error_row};
 use super::hiding::{find_removed_part, without_hidden};

@@ -19,8 +19,8 @@ use crate::outbox::staging::ContentHash;
 use crate::outbox::texts::text_stem;
 use crate::wire::{
     AssetId, CreateEmbed, CreateRawEmbed, ModelId, MultiOptimize, MultiOptimizeConfig,
-    MultiOptimizeItem, OptimizeRequest, OptimizeSettings, OptimizerConfig, PresetId,
-    REQUEST_PREFIX, name_note,
+    MultiOptimizeItem, OptimizeRequest, OptimizeSettings, OptimizerConfig, REQUEST_PREFIX,
+    name_note,
 };
 
 /// Prepares the request of a text for its models, which are ready.
