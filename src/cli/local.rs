@@ -203,6 +203,13 @@ fn read(data_dir: &Path, name: &str) -> Result<String> {
 
 /// A link that signs in once to the page of the service that runs on this folder.
 pub(super) async fn sign_in_link(data_dir: &Path) -> Result<String> {
+    let token = fs::File::open(data_dir.join(TOKEN_FILE));
+    if token.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+        bail!(
+            "{} is closed to this user; run the command as the user who runs the service on it",
+            shell_quoted(data_dir)
+        );
+    }
     if DirLock::holder(data_dir).is_none() {
         bail!(
             "no local service runs on {}; `assetfs mount --local` or `assetfs serve` starts one, and --data-dir names the \

@@ -102,14 +102,6 @@ pub fn with_free_id(name: &str, id: u64, ending: &str, is_free: impl Fn(&str) ->
     }
 }
 
-/// True if `shown` is `name~id`, which always means the object of this name and id.
-pub fn is_with_id(shown: &str, name: &str, id: u64) -> bool {
-    let rest = shown
-        .strip_prefix(name)
-        .and_then(|rest| rest.strip_prefix('~'));
-    rest.is_some_and(|rest| rest == id.to_string())
-}
-
 /// The name of a file with another stem, shortened to fit.
 pub fn with_stem(name: &str, new_stem: &str) -> String {
     let ending = &name[stem(name).len()..];

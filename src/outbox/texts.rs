@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::names;
 use crate::outbox::names::FileName;
-use crate::wire::{PresetId, PresetText, PresetTextError, strict_json};
+use crate::wire::{PresetId, PresetNamed, PresetText, PresetTextError, find_preset, strict_json};
 
 /// The maximum length of the text of a job or preset.
 pub const TEXT_MAX_BYTES: usize = 8 << 20;
@@ -49,8 +49,7 @@ pub fn why_never_sent(name: &str) -> Option<String> {
     })
 }
 
-/// The preset that a name means, of those of the account and those of the service: of two with one name the account's own.
-/// `NAME~ID`, as the drive shows one whose name another has, means the preset with that id.
+/// The preset that a name means, see [`find_preset`].
 ///
 /// # Errors
 /// A sentence if there is none, or if several of the account have the name: a job with the wrong one is paid, too.
@@ -59,22 +58,14 @@ pub fn preset_named(
     own: &[(&str, PresetId)],
     factory: &[(&str, PresetId)],
 ) -> Result<PresetId, String> {
-    let of_name = |presets: &[(&str, PresetId)]| -> Vec<PresetId> {
-        let found = presets.iter().filter(|(known, _)| *known == name);
-        found.map(|(_, id)| *id).collect()
-    };
-    let with_id = || {
-        let mut presets = own.iter().chain(factory);
-        presets.find(|(known, id)| names::is_with_id(name, known, id.0))
-    };
-    match (&of_name(own)[..], of_name(factory).first(), with_id()) {
-        ([id], ..) | ([], Some(id), _) | ([], None, Some((_, id))) => Ok(*id),
-        ([], None, None) => {
+    match find_preset(name, own, factory) {
+        PresetNamed::One(id) => Ok(id),
+        PresetNamed::Nothing => {
             let names: Vec<&str> = own.iter().chain(factory).map(|(known, _)| *known).collect();
             let names = names.join(", ");
             Err(format!("there is no preset {name:?}; there are: {names}"))
         }
-        (several, ..) => Err(several_presets(name, several)),
+        PresetNamed::Several(several) => Err(several_presets(name, &several)),
     }
 }
 

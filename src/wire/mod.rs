@@ -17,6 +17,7 @@ pub mod optimize;
 pub mod page;
 pub mod paths;
 pub mod preset;
+pub mod preset_name;
 pub mod preset_text;
 pub mod rapid;
 pub mod secret;
@@ -56,6 +57,7 @@ pub use preset::{
     CreatePreset, FactoryPreset, FilenameRule, Preset, PresetCategory, PresetForm, PresetMeta,
     RpdxRequest, UpdatePreset,
 };
+pub use preset_name::{PresetNamed, Staleness, find_preset, is_with_id};
 pub use preset_text::{PresetText, PresetTextError};
 pub use rapid::{
     JobStatus, ModelFiles, QcScore, RapidForm, RapidMeta, RapidModel, SourceModel, Thumbnail,

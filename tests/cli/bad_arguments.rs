@@ -322,6 +322,39 @@ fn a_secret_of_another_user_is_refused_with_whose_file_it_is() {
 }
 
 #[test]
+fn page_says_that_the_service_belongs_to_another_user() {
+    if !rustix::process::geteuid().is_root() {
+        skipped("only root can run a program as another user");
+        return;
+    }
+    if !has_program_or_skips("setpriv") {
+        return;
+    }
+    let bench = Bench::with_chair();
+    let open = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(bench.path(""), open).unwrap();
+    for (folder, mode) in [("closed", 0o700), ("open", 0o755)] {
+        bench.write(&format!("{folder}/token"), b"1|secret");
+        let token = bench.path(&format!("{folder}/token"));
+        fs::set_permissions(token, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::set_permissions(bench.path(folder), fs::Permissions::from_mode(mode)).unwrap();
+        let ran = Command::new("setpriv")
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups", ASSETFS])
+            .args(["page", "--data-dir", folder])
+            .current_dir(bench.path(""))
+            .env("HOME", bench.path(""))
+            .output()
+            .unwrap();
+        let message = Ran(ran).err();
+        if message.contains("failed to execute") {
+            skipped("the folder of the program is closed to other users");
+            return;
+        }
+        assert!(message.contains("is closed to this user"), "{message}");
+    }
+}
+
+#[test]
 fn options_for_the_jobs_of_a_local_service_are_refused_for_another() {
     let home = tempfile::tempdir().unwrap();
     let mount = |args: &[&str]| {

@@ -246,6 +246,15 @@ async fn into_an_asset_that_exists_no_file_can_be_added_and_why_says_so() {
             .await
             .contains("cannot change or add files")
     );
+    // As KDE copies.
+    tree.write("/rawmodels/cube/part.bin.part", b"x")
+        .await
+        .unwrap_err();
+    assert!(
+        tree.why("/rawmodels/cube/part.bin")
+            .await
+            .contains("cannot change or add files")
+    );
     assert!(matches!(
         tree.mkdir("/rawmodels/cube/sub").await,
         Err(DriveError::ReadOnly(_))

@@ -49,6 +49,7 @@ mod skip;
 mod spec_forms;
 #[path = "../support/square_glb.rs"]
 mod square_glb;
+mod stale;
 mod start_page;
 mod support;
 #[path = "../support/test_records.rs"]

@@ -5,8 +5,6 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use serde::Serialize;
-
 use crate::drive::catalog::data::stale_count::StaleCount;
 use crate::drive::catalog::listings::refresh_listing;
 use crate::drive::catalog::parts::Catalog;
@@ -15,17 +13,7 @@ use crate::drive::values::known::{KnownPreset, KnownRapid};
 use crate::drive::values::node::ListingKind;
 use crate::locks::Locked as _;
 use crate::outbox::{config_hash, preset_named};
-use crate::wire::{AssetId, NotedPreset, PresetId, PresetText, RapidId};
-
-/// Why a result is stale.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Staleness {
-    /// A newer version has taken the name of its source model.
-    SourceReplaced,
-    /// The preset that its text names has another configuration.
-    PresetChanged,
-}
+use crate::wire::{AssetId, NotedPreset, PresetId, PresetText, RapidId, Staleness};
 
 /// A text that is to be run again.
 #[derive(Debug, Clone)]

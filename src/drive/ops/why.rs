@@ -61,8 +61,12 @@ fn waits_for(tree: &Tree, node: &Node) -> Option<String> {
 /// The last failure of a name that may not exist.
 pub fn why_name(tree: &Tree, folder: &Node, name: &str) -> Option<String> {
     let folder = folder.path(tree);
-    tree.failures()
-        .of(&format!("{}/{name}", folder.trim_end_matches('/')))
+    let path = format!("{}/{name}", folder.trim_end_matches('/'));
+    let failures = tree.failures();
+    // KDE copies a file under this name, and renames it when it is whole.
+    failures
+        .of(&path)
+        .or_else(|| failures.of(&format!("{path}.part")))
 }
 
 /// Stores the failure of an operation for its path, or ends an earlier one; returns the result.

@@ -10,15 +10,14 @@ use serde::Serialize;
 use super::place::Text;
 use super::stale_jobs::runnable_texts;
 use crate::drive::catalog::{
-    StaleCheck, Staleness, asset_status, learn_versions, rapid_status, refresh_listing,
-    replaced_models,
+    StaleCheck, asset_status, learn_versions, rapid_status, refresh_listing, replaced_models,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::tree::Tree;
 use crate::drive::values::known::{KnownAsset, KnownRapid, KnownTag};
 use crate::drive::values::node::{Home, ListingKind};
 use crate::outbox::{DraftInfo, ItemStatus, StatusWord};
-use crate::wire::{AssetId, Timestamp};
+use crate::wire::{AssetId, Staleness, Timestamp};
 
 /// Version of the fields; a field keeps its name and meaning within one.
 const SCHEMA: u32 = 1;

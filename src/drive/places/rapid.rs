@@ -12,7 +12,7 @@ use super::place::{Place, Removal};
 use super::refusals;
 use super::remote::{ServiceFolder, map_rows};
 use crate::drive::catalog::{
-    StaleCheck, Staleness, file_map, known_map, known_rapid, learn_reason, rapid_status,
+    StaleCheck, file_map, known_map, known_rapid, learn_reason, rapid_status,
 };
 use crate::drive::error::DriveResult;
 use crate::drive::posix::Attributes;
@@ -22,7 +22,7 @@ use crate::drive::values::local::{DropFolder, HiddenParent};
 use crate::drive::values::node::{Model, RemoteFolder};
 use crate::outbox::ItemStatus;
 use crate::wire::paths::{fill, route};
-use crate::wire::{OptimizationStatus, RapidId};
+use crate::wire::{OptimizationStatus, RapidId, Staleness};
 
 /// The folder of an optimized model.
 pub struct RapidFolder(pub RapidId);

@@ -4,8 +4,7 @@
 //! Invariant: a file name means one preset. One is made only if the service has none of that name
 //! and none that was parked under it.
 
-use crate::outbox::names::is_with_id;
-use crate::wire::{OptimizerConfig, Preset, PresetId};
+use crate::wire::{OptimizerConfig, Preset, PresetId, is_with_id};
 
 /// What to do next about a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -24,6 +24,7 @@ mod record_forms;
 mod request;
 mod server;
 mod sign_in_link;
+mod stale;
 mod start_page;
 mod static_file;
 mod storage;
@@ -172,6 +173,7 @@ fn page_routes() -> Router<Arc<App>> {
         .route(start_page::PAGE, get(start_page::show))
         .route(start_page::FACTS, get(start_page::facts))
         .route(start_page::FRAME, get(start_page::frame))
+        .route(stale::STALE, get(stale::list))
         .route(sign_in_link::CODE, post(sign_in_link::make))
         .route(sign_in_link::SESSION, post(sign_in_link::exchange))
         .route(start_page::ASSET, get(start_page::file))

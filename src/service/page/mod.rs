@@ -1,4 +1,4 @@
-//! The page of the service at `/`: a web application that uses the public API and nothing else.
+//! The page of the service at `/`: a web application that uses the public API, and `/page/…` for what that does not tell.
 //!
 //! Its files are part of the program and load nothing from elsewhere. Its content security policy allows no script and no
 //! style but these files, and no way to turn a text into HTML. Models in 3D are shown in a frame that has no origin, so
@@ -42,6 +42,7 @@ static FILES: &[(&str, &[u8], &str)] = files! {
         "scripts/preset_summary.js" "scripts/presets.js" "scripts/queue.js" "scripts/reach.js"
         "scripts/references.js" "scripts/result.js" "scripts/results.js" "scripts/selection.js"
         "scripts/session.js" "scripts/several.js" "scripts/share.js" "scripts/sides.js" "scripts/sign_in.js" "scripts/source3d.js"
+        "scripts/stale.js"
         "scripts/tabs.js" "scripts/tags.js" "scripts/transfer.js" "scripts/upload_check.js"
         "scripts/upload_plan.js" "scripts/uploads.js" "scripts/viewer3d.js" "scripts/views.js"
         "scripts/wholeness.js" "scripts/zip.js";

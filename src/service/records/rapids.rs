@@ -8,7 +8,9 @@ use super::jobs::{self, JobId, JobRow, JobState};
 use super::listings::{Listing, ModelColumns};
 use super::search::{ModelState, PageOf, PageRequest, Search};
 use super::sql::{Column, Record as _, Row, columns, columns_as, record, sql};
-use crate::wire::{AssetId, FilenameRule, ModelId, OptimizationStatus, PresetId, RapidId, UserId};
+use crate::wire::{
+    AssetId, FilenameRule, ModelId, NOTE_PREFIX, OptimizationStatus, PresetId, RapidId, UserId,
+};
 
 record! {
     /// A rapid model and its job.
@@ -37,6 +39,17 @@ record! {
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
         pub job: Option<JobRow> => job_of(),
+    }
+}
+
+record! {
+    /// What a result was made with, if a drive has noted that its text names a preset.
+    #[derive(Debug)]
+    pub struct NotedRapid {
+        pub id: RapidId,
+        pub config: String,
+        /// The tag of the drive.
+        pub note: String,
     }
 }
 
@@ -126,6 +139,24 @@ impl RapidRecords<'_> {
             "WHERE t.user_id = $1 AND t.created_at >= $2 AND t.status <> 'done' ORDER BY t.id",
         );
         self.database.all(sql!(query, user, since)).await
+    }
+
+    /// The results of `user` whose texts name a preset, as drives have noted.
+    pub async fn list_noted(self, user: UserId) -> Result<Vec<NotedRapid>> {
+        let query = "SELECT t.id, t.config, g.name AS note FROM rapids t \
+             JOIN tags g ON g.owner_kind = 'rapid' AND g.owner_id = t.id \
+             WHERE t.user_id = $1 AND t.status = 'done' AND g.name LIKE $2 ORDER BY g.id";
+        let pattern = format!("{NOTE_PREFIX}config=%;preset%");
+        self.database.all(sql!(query, user, pattern.as_str())).await
+    }
+
+    /// The ids of the results of `user` whose source is replaced by a newer asset, as drives have noted.
+    pub async fn ids_of_replaced(self, user: UserId) -> Result<Vec<RapidId>> {
+        let query = "SELECT DISTINCT t.id FROM rapids t \
+             JOIN tags g ON g.owner_kind = 'asset' AND g.owner_id > t.asset_id AND g.user_id = t.user_id \
+             AND g.name = $2 || CAST(t.asset_id AS TEXT) WHERE t.user_id = $1 AND t.status = 'done'";
+        let note = format!("{NOTE_PREFIX}replaces=");
+        self.database.all(sql!(query, user, note.as_str())).await
     }
 
     /// The ids of the rapid models of an asset, oldest first.

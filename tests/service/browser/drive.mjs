@@ -435,6 +435,21 @@ await step('a link to a result opens it after signing in', async () => {
   await colleague.close();
 });
 
+await step('a result whose preset has changed says that it is stale', async () => {
+  const id = new URL(page.url()).hash.split('/').pop();
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const tag = (tags) => fetch(new URL(`/api/v2/rapidmodel/${id}`, page.url()), { method: 'PUT', headers, body: JSON.stringify({ tags }) });
+  // As a drive notes a text that names another preset of the factory.
+  assert.ok((await tag(['assetfs:config=00;preset_id=1'])).ok);
+  await page.reload();
+  await heading('Oak chair – Mobile AR');
+  await page.locator('h1 + .badge', { hasText: 'Stale' }).waitFor();
+  await page.getByText('The preset has changed since this was made.').waitFor();
+  await judge('stale');
+  await place('Results');
+  await page.locator('.card', { hasText: 'Mobile AR' }).getByText('Stale').waitFor();
+});
+
 await step('a glb in a zip has a 3D view, and what was left out is said', async () => {
   await place('Models');
   await page.locator('input[type=file]').first().setInputFiles(path.join(modelDir, 'packed.zip'));

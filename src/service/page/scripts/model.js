@@ -13,6 +13,7 @@ import { logs } from './logs.js';
 import { epoch, stable } from './pictures.js';
 import { resultCard, resultKey } from './results.js';
 import { linkButton } from './share.js';
+import { withStaleness } from './stale.js';
 import { tagEditor } from './tags.js';
 import { ofAsset } from './source3d.js';
 import { viewer3d } from './viewer3d.js';
@@ -24,14 +25,14 @@ export async function model({ place, life, id }) {
   const stage = h('section.stage', { 'aria-label': 'Model' });
   const facts = h('section.facts', { 'aria-labelledby': 'facts-title' });
   const list = h('ul.grid.small', { 'aria-label': 'Results' });
-  const none = h('p.hint', {}, 'Nothing is made from this model yet. Choose “Optimize” and a preset.');
+  const none = h('p.hint');
   const made = h('section', { 'aria-labelledby': 'made-title' }, h('h2', { id: 'made-title' }, 'Results'), none, list);
   const cards = new KeyedList(list, resultCard);
   let shown = '';
   let pictured = '';
   let onStage = null;
   const refresh = async () => {
-    const [{ data: asset }, { data: rapids }] = await Promise.all([get(`rawmodel/${id}`), get(`rawmodel/${id}/rapidmodels`)]);
+    const [{ data: asset }, rapids] = await Promise.all([get(`rawmodel/${id}`), get(`rawmodel/${id}/rapidmodels`).then(({ data }) => withStaleness(data))]);
     const key = JSON.stringify([{ ...asset, downloads: Object.keys(asset.downloads) }, epoch()], (name, value) => (name === 'url' ? undefined : value));
     if (key !== shown) {
       const renders = assetState(asset).kind === 'good' ? await getIfThere(`rawmodel/${id}/renders`) : null;
@@ -52,6 +53,7 @@ export async function model({ place, life, id }) {
     }
     cards.show(rapids.map((rapid) => [resultKey(rapid), rapid]));
     none.hidden = rapids.length > 0;
+    none.textContent = assetState(asset).kind === 'bad' ? 'Nothing can be made from a model whose import failed.' : 'Nothing is made from this model yet. Choose “Optimize” and a preset.';
     return assetState(asset).kind === 'busy' || rapids.some((rapid) => rapid.optimization_status === 'sent_to_queue');
   };
   fill(place, head, h('div.split', {}, stage, facts), made);

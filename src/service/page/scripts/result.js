@@ -11,6 +11,7 @@ import { epoch } from './pictures.js';
 import { formatsOf, reportOf, resultSide, sourceSide } from './sides.js';
 import { ask, attempt, problemBox, say } from './notices.js';
 import { linkButton } from './share.js';
+import { staleBadge, staleLine, withStaleness } from './stale.js';
 import { tagEditor } from './tags.js';
 
 export async function result({ place, life, id }) {
@@ -23,12 +24,12 @@ export async function result({ place, life, id }) {
   /** Takes over the new addresses of a record without showing everything anew. */
   let renew = null;
   const refresh = async () => {
-    const { data: rapid } = await get(`rapidmodel/${id}`);
+    const [rapid] = await withStaleness([(await get(`rapidmodel/${id}`)).data]);
     if (JSON.stringify(rapid.tags) !== shownTags) {
       shownTags = JSON.stringify(rapid.tags);
       refill(tags, tagEditor(rapid.tags, `rapidmodel/${rapid.id}`));
     }
-    const key = JSON.stringify([rapid.optimization_status, rapid.progress, rapid.processing_step]);
+    const key = JSON.stringify([rapid.optimization_status, rapid.progress, rapid.processing_step, rapid.stale]);
     if (key === shown) {
       if (signedIn !== epoch()) await renew?.(rapid);
       signedIn = epoch();
@@ -53,7 +54,7 @@ function showHead(head, rapid) {
   const canEmbed = Boolean(rapid.downloads.glb);
   fill(head,
     h('div.title', {}, h('a.up', { href: source ? `#/models/${source.id}` : '#/results' }, icon('back', 16), source?.name ?? 'Results'),
-      h('h1', {}, rapid.preset_name ? `${rapid.name} – ${rapid.preset_name}` : rapid.name), state.kind === 'good' ? null : badge(state)),
+      h('h1', {}, rapid.preset_name ? `${rapid.name} – ${rapid.preset_name}` : rapid.name), state.kind === 'good' ? staleBadge(rapid) : badge(state)),
     h('div.row.wrap', {},
       h('button.primary', { type: 'button', disabled: !canEmbed, title: canEmbed ? null : 'A viewer needs a glb among the files.', onclick: (event) => attempt(event.currentTarget, () => createEmbed({ rapid })) }, icon('embeds', 18), h('span', {}, 'Embed')),
       h('button', { type: 'button', onclick: (event) => attempt(event.currentTarget, () => download(`rapidmodel/${rapid.id}/download/preset`, `${rapid.name} preset.zip`)) }, icon('presets', 18), h('span', {}, 'Settings')),
@@ -99,7 +100,7 @@ async function showDone(body, rapid, tags, signal) {
   showNumbers(formats[0]);
   const fileList = h('div', {}, files(rapid));
   const warnings = [...new Set(reports.flatMap((report) => report?.warnings ?? []))];
-  const side = h('div.side-column', {}, numbers,
+  const side = h('div.side-column', {}, staleLine(rapid), numbers,
     warnings.length ? h('section.warnings', {}, h('h2', {}, 'Warnings'), h('ul', {}, warnings.map((line) => h('li', {}, line)))) : null,
     h('section', {}, h('h2', {}, 'Files'), fileList),
     h('section', {}, h('h2', {}, 'Tags'), tags),

@@ -6,13 +6,14 @@ import { ago, bytes, failureOf, rapidState } from './format.js';
 import { gallery } from './gallery.js';
 import { warnings } from './models.js';
 import { deleteSelected, downloadResults, tagSelected } from './several.js';
+import { staleBadge, withStaleness } from './stale.js';
 
 /** @type {import('./gallery.js').Kind} */
 const KIND = {
   title: 'Results', one: 'result', section: 'results', api: 'rapidmodel',
   states: [['ready', 'Done'], ['busy', 'Under way'], ['failed', 'Failed']],
   formats: async () => (await serviceFacts()).formats.written,
-  key: resultKey, card: resultCard, nothing,
+  key: resultKey, card: resultCard, nothing, complete: withStaleness,
   isBusy: (rapid) => rapidState(rapid).kind === 'busy',
   actions: [
     { symbol: 'tag', label: 'Tag', run: tagSelected('rapidmodel', 'result') },
@@ -31,7 +32,7 @@ function nothing(isNarrowed) {
 
 /** Two records with the same key look the same. */
 export function resultKey(rapid) {
-  return JSON.stringify([rapid.id, rapid.optimization_status, rapid.progress, rapid.processing_step, rapid.tags]);
+  return JSON.stringify([rapid.id, rapid.optimization_status, rapid.progress, rapid.processing_step, rapid.tags, rapid.stale]);
 }
 
 /** The mean similarity of the first format, 0 to 100, or null. */
@@ -58,6 +59,7 @@ export function resultCard(rapid) {
         reason ? h('p.reason', { title: reason }, reason) : null,
         h('div.row.wrap', {},
           state.kind === 'good' ? null : badge(state),
+          staleBadge(rapid),
           score === null ? null : h('span.badge.plain', { title: 'Similarity to the source, mean of six views' }, `${score.toFixed(1)} similar`),
           warnings(rapid),
           tagList(rapid.tags)))));
