@@ -41,10 +41,11 @@ class Kills:
 
     def took(self, what, seconds, most):
         self.longest[what] = max(self.longest[what], seconds)
-        if seconds > most:
+        if seconds > most * self.options.patience:
             self.problem(f"{what} took {seconds:.1f} s")
 
     def assetfs(self, *words, seconds=120):
+        seconds *= self.options.patience
         began = time.monotonic()
         try:
             done = subprocess.run([ASSETFS, *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds)
@@ -90,7 +91,7 @@ class Kills:
         self.did["kills"] += 1
         killed = time.monotonic()
         for user, process in zip(self.users, processes):
-            process.join(max(0.0, killed + HANG - time.monotonic()))
+            process.join(max(0.0, killed + HANG * self.options.patience - time.monotonic()))
             if process.is_alive():
                 self.problem(f"{user.name} hangs: {self.where(process.pid)}")
                 process.kill()

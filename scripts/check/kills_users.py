@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import random
 import shutil
+import signal
 import subprocess
 import time
 
@@ -58,6 +59,7 @@ class User:
 
     def run(self, round):
         """In a process of its own."""
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         self.random = random.Random(f"{self.seed}-{round}")
         self.out = os.open(self.notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self.round = round
