@@ -222,18 +222,28 @@ impl DepthMap {
         let (left, top) = rounded_down(x, y);
         let (fx, fy) = (x - left, y - top);
         let depth = seen.z - self.texel_depth * 0.9;
-        let open = |dx: f32, dy: f32| {
-            let (x, y) = (left + dx, top + dy);
-            let inside = x >= 0.0 && y >= 0.0 && x < MAP_SIZE as f32 && y < MAP_SIZE as f32;
-            let at = if inside {
-                y as usize * MAP_SIZE + x as usize
-            } else {
-                return 1.0;
-            };
-            if self.depths[at] >= depth { 1.0 } else { 0.0 }
-        };
-        let upper = open(0.0, 0.0) * (1.0 - fx) + open(1.0, 0.0) * fx;
-        let lower = open(0.0, 1.0) * (1.0 - fx) + open(1.0, 1.0) * fx;
+        let open = |texel: f32| if texel >= depth { 1.0 } else { 0.0 };
+        let [[one, two], [three, four]] = self.texels(left, top).map(|row| row.map(open));
+        let upper = one * (1.0 - fx) + two * fx;
+        let lower = three * (1.0 - fx) + four * fx;
         upper * (1.0 - fy) + lower * fy
+    }
+
+    /// The depths of the four texels right of and below this corner; outside of the map nothing is in the way.
+    fn texels(&self, left: f32, top: f32) -> [[f32; 2]; 2] {
+        const LAST: f32 = MAP_SIZE as f32 - 1.0;
+        if left >= 0.0 && top >= 0.0 && left < LAST && top < LAST {
+            let at = top as usize * MAP_SIZE + left as usize;
+            return [at, at + MAP_SIZE].map(|at| [self.depths[at], self.depths[at + 1]]);
+        }
+        [top, top + 1.0].map(|y| {
+            [left, left + 1.0].map(|x| {
+                let is_inside = (0.0..=LAST).contains(&x) && (0.0..=LAST).contains(&y);
+                match is_inside {
+                    true => self.depths[y as usize * MAP_SIZE + x as usize],
+                    false => f32::INFINITY,
+                }
+            })
+        })
     }
 }
