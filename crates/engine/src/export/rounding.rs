@@ -107,6 +107,27 @@ pub(super) fn fits_bytes(attribute: &Attribute) -> bool {
         && attribute.values.iter().all(|number| number.abs() <= 1.0)
 }
 
+/// Weights of joints in whole 255ths with the sum one; `None` for other attributes, and where a vertex has more weights in
+/// another set.
+pub(super) fn weights_for_bytes(attribute: &Attribute) -> Option<Vec<f32>> {
+    const STEPS: f32 = 255.0;
+    if attribute.name != "WEIGHTS_0" || attribute.components != 4 {
+        return None;
+    }
+    let mut values = attribute.values.clone();
+    for row in values.as_chunks_mut::<4>().0 {
+        let is_whole = (row.iter().sum::<f32>() - 1.0).abs() < 1.0 / STEPS;
+        if !is_whole || row.iter().any(|weight| *weight < 0.0) {
+            return None;
+        }
+        let mut steps = row.map(|weight| (weight * STEPS).round());
+        let missing = STEPS - steps.iter().sum::<f32>();
+        *steps.iter_mut().max_by(|one, other| one.total_cmp(other))? += missing;
+        *row = steps.map(|count| count / STEPS);
+    }
+    Some(values)
+}
+
 /// Rounds floats to multiples of a step; returns the words to store, and the values after unpacking.
 pub(super) fn stepped(values: &[f32], step: Step) -> (Vec<u8>, Vec<f32>) {
     let Step(exponent) = step.for_numbers(values);
@@ -183,6 +204,21 @@ mod tests {
             Step::of_positions(&scene),
             [Step(-10), Step(-11), Step(-22)]
         );
+    }
+
+    #[test]
+    fn weights_of_one_set_are_bytes_whose_sum_is_255() {
+        let weights = |values: &[f32]| Attribute::new("WEIGHTS_0", 4, values.to_vec());
+        let rows = [0.334, 0.333, 0.333, 0.0, 0.2501, 0.2501, 0.2499, 0.2499];
+        let bytes = weights_for_bytes(&weights(&rows)).unwrap();
+        for (row, before) in bytes.chunks(4).zip(rows.chunks(4)) {
+            let steps = row.iter().map(|weight| (weight * 255.0).round());
+            assert_eq!(steps.sum::<f32>(), 255.0);
+            let mut pairs = row.iter().zip(before);
+            assert!(pairs.all(|(one, two)| (one - two).abs() < 1.5 / 255.0));
+        }
+        assert!(weights_for_bytes(&weights(&[0.5, 0.2, 0.0, 0.0])).is_none());
+        assert!(weights_for_bytes(&weights(&[1.5, -0.5, 0.0, 0.0])).is_none());
     }
 
     #[test]

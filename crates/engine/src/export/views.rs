@@ -4,6 +4,7 @@
 //! component, every view to four bytes, and different uses have different views, as the glTF validator requires. Equal
 //! vertex data is written once: primitives of other attributes may share their positions, for example.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value, json};
@@ -132,13 +133,16 @@ impl Views {
     }
 
     fn write_attribute(&mut self, attribute: &Attribute) -> usize {
-        let mut storage = attribute.storage;
+        let (mut storage, mut values) = (attribute.storage, Cow::Borrowed(&attribute.values));
         if self.packing.is_some() && storage == Storage::FLOAT && attribute.components <= 4 {
-            if !rounding::fits_bytes(attribute) {
+            if rounding::fits_bytes(attribute) {
+                storage = Storage::SIGNED_BYTES;
+                self.is_quantized = true;
+            } else if let Some(weights) = rounding::weights_for_bytes(attribute) {
+                (storage, values) = (Storage::BYTES, Cow::Owned(weights));
+            } else {
                 return self.add_rounded(attribute);
             }
-            storage = Storage::SIGNED_BYTES;
-            self.is_quantized = true;
         }
         let element = element_of(attribute.components);
         let stride = element.len_bytes(storage.component).next_multiple_of(4);
@@ -147,7 +151,7 @@ impl Views {
             ViewUse::Vertex(stride),
             element,
             storage,
-            &attribute.values,
+            &values,
             is_position,
         )
     }

@@ -70,6 +70,12 @@ impl Storage {
         normalized: true,
     };
 
+    /// Numbers from 0 to 1 in 8 bits.
+    pub const BYTES: Storage = Storage {
+        component: ComponentType::U8,
+        normalized: true,
+    };
+
     /// Numbers from -1 to 1 in 8 bits.
     pub const SIGNED_BYTES: Storage = Storage {
         component: ComponentType::I8,
