@@ -54,31 +54,31 @@ fn listed(text: &[u8], form: ListForm) -> Result<Vec<PathBuf>> {
     let mut drive = None;
     let lines = text.split(|byte| *byte == end).filter(|it| !it.is_empty());
     lines
-        .map(|line| place_of(Line::read(line)?, &mut drive))
+        .map(|line| place_of(ListLine::read(line)?, &mut drive))
         .collect()
 }
 
 /// What a line of a list names.
 #[derive(Debug, PartialEq, Eq)]
-enum Line {
+enum ListLine {
     /// A path, or the name of a source model.
     Path(PathBuf),
     /// The path of a line of JSON, which is one from the top of the drive if it is relative.
     Listed(PathBuf),
 }
 
-impl Line {
-    fn read(line: &[u8]) -> Result<Line> {
+impl ListLine {
+    fn read(line: &[u8]) -> Result<ListLine> {
         #[derive(Deserialize)]
         struct Listed {
             path: PathBuf,
         }
         if !line.starts_with(b"{") {
-            return Ok(Line::Path(OsStr::from_bytes(line).into()));
+            return Ok(ListLine::Path(OsStr::from_bytes(line).into()));
         }
         let object: Result<Listed, _> = serde_json::from_slice(line);
         match object {
-            Ok(object) => Ok(Line::Listed(object.path)),
+            Ok(object) => Ok(ListLine::Listed(object.path)),
             Err(error) => Err(WrongUse(format!(
                 "a line of standard input is no object with a \"path\", as `assetfs list --json` prints them: {error}"
             ))
@@ -88,11 +88,11 @@ impl Line {
 }
 
 /// `drive` is the one that relative paths belong to, once it is known.
-fn place_of(line: Line, drive: &mut Option<MountedDrive>) -> Result<PathBuf> {
+fn place_of(line: ListLine, drive: &mut Option<MountedDrive>) -> Result<PathBuf> {
     let below = match line {
-        Line::Path(path) if path.is_absolute() || is_in_drive(&path)? => return Ok(path),
-        Line::Path(name) if name.components().count() == 1 => Path::new("rawmodels").join(name),
-        Line::Path(path) | Line::Listed(path) => path,
+        ListLine::Path(path) if path.is_absolute() || is_in_drive(&path)? => return Ok(path),
+        ListLine::Path(name) if name.components().count() == 1 => Path::new("rawmodels").join(name),
+        ListLine::Path(path) | ListLine::Listed(path) => path,
     };
     let drive = match drive {
         Some(drive) => drive,
@@ -134,15 +134,15 @@ mod tests {
     fn a_line_is_a_path_or_an_object_with_one() {
         let listed = br#"{"schema":1,"name":"a b","path":"rawmodels/a b","state":"complete"}"#;
         assert_eq!(
-            Line::read(listed).unwrap(),
-            Line::Listed("rawmodels/a b".into())
+            ListLine::read(listed).unwrap(),
+            ListLine::Listed("rawmodels/a b".into())
         );
         assert_eq!(
-            Line::read(b"a\xff").unwrap(),
-            Line::Path(OsStr::from_bytes(b"a\xff").into())
+            ListLine::read(b"a\xff").unwrap(),
+            ListLine::Path(OsStr::from_bytes(b"a\xff").into())
         );
         assert!(
-            Line::read(b"{\"name\":\"x\"}")
+            ListLine::read(b"{\"name\":\"x\"}")
                 .unwrap_err()
                 .is::<WrongUse>()
         );

@@ -8,10 +8,10 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
+use super::new_files::{NewFiles, SourceFile};
 use super::source::Source;
 use crate::cli::files::{self, FileBelow};
 use crate::cli::mounted::{noted_source, own_checksum, told_md5};
-use crate::cli::replace::{NewFiles, SourceFile};
 use crate::outbox::{is_never_sent, is_service_folder};
 use assetfs_formats::extension;
 
@@ -70,6 +70,21 @@ pub(in crate::cli) fn compare(
     })
 }
 
+impl NewFiles {
+    /// True if a model has the files of the source, and no other.
+    pub(in crate::cli) fn equals_model(&self, model: &Path) -> Result<bool> {
+        Ok(compare(self, model, None)? == Content::Same)
+    }
+
+    /// The same for a draft or an upload, whose bytes are on the local disk.
+    pub(in crate::cli) fn equals_staged(&self, draft: &Path) -> Result<bool> {
+        if !draft.is_file() {
+            return self.equals_model(draft);
+        }
+        Ok(self.file_name().is_some() && is_same(&self.files()[0], draft)? == Some(true))
+    }
+}
+
 /// True if a model has own files that the source lacks. What a zip is shown as counts only if it was copied in here, and so is
 /// no part of a zip.
 fn has_others(source: &NewFiles, model: &Path, is_zip: bool) -> Result<bool> {
@@ -100,7 +115,7 @@ pub(in crate::cli) fn is_under_other_name(source: &NewFiles, model: &Path) -> Re
 }
 
 /// Whether a file has the bytes of one of the source; `None` if it does not exist.
-pub(in crate::cli) fn is_same(here: &SourceFile, there: &Path) -> Result<Option<bool>> {
+fn is_same(here: &SourceFile, there: &Path) -> Result<Option<bool>> {
     let status = match fs::metadata(there) {
         Err(error) if matches!(error.kind(), NotFound | NotADirectory) => return Ok(None),
         status => status.with_context(|| there.display().to_string())?,

@@ -17,9 +17,9 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap_complete::engine::ArgValueCompleter;
 
-pub(super) use self::copying::{NewFiles, SourceFile};
 use super::completers;
 use super::exit::{Exit, WrongUse};
+use super::models_of_folder::NewFiles;
 use super::mounted::{self, MountedDrive, own_target};
 use super::output;
 use super::settings::Span;

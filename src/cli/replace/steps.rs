@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use super::claim::{Claim, Turn};
+use super::copying::copy_into;
 use super::sending::own_asset;
 use super::{Ended, ReplaceOutcome, Replacement};
 use crate::cli::mounted::{self, POLL_PERIOD, command_at};
@@ -95,7 +96,9 @@ impl Replacement {
 
     /// Fills and sends the draft of a new version; returns its id, if it is known.
     fn send_version(&self, claim: Claim, loose: Option<&Path>) -> Result<Option<u64>> {
-        self.fill(&claim, || self.source.copy_into(&claim, self.options.quiet))?;
+        self.fill(&claim, || {
+            copy_into(&self.source, &claim, self.options.quiet)
+        })?;
         if let Some(loose) = loose {
             // A loose file is replaced by a rename, so that it keeps its path.
             fs::rename(claim.path(), loose).map_err(|error| self.refused(loose, error))?;
@@ -292,7 +295,7 @@ impl Replacement {
 
     fn make(&self, claim: Claim) -> Result<ReplaceOutcome> {
         self.fill(&claim, || {
-            self.source.copy_into(&claim, self.options.quiet)?;
+            copy_into(&self.source, &claim, self.options.quiet)?;
             let unfinished = claim.remove_file(UNFINISHED);
             unfinished.with_context(|| self.model.join(UNFINISHED).display().to_string())
         })?;

@@ -9,9 +9,8 @@ use serde::Deserialize;
 
 use super::super::files;
 use super::super::models_of_folder::content::{Content, compare, files_of, is_under_other_name};
-use super::super::models_of_folder::{Source, scan};
+use super::super::models_of_folder::{NewFiles, Source, scan};
 use super::super::mounted::{self, MountedDrive, explain_at};
-use super::super::replace::NewFiles;
 use crate::drive::{DraftStatus, StatusWord, ends_in_id};
 use crate::fuse::shell_quoted;
 use crate::outbox::model_of_loose_file;

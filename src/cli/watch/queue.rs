@@ -22,8 +22,7 @@ use super::record::{FORM, Record, RecordState, Records, Upload, sync_tree};
 use super::work::{Back, Job, WorkEvent, is_right, is_taken};
 use crate::cli::models_of_folder::content::{Content, compare};
 use crate::cli::models_of_folder::on_drive;
-use crate::cli::models_of_folder::{ModelPreset, Source, scan};
-use crate::cli::replace::NewFiles;
+use crate::cli::models_of_folder::{ModelPreset, NewFiles, Source, scan};
 use crate::durable::{in_parallel, write_atomic};
 use crate::fuse::shell_quoted;
 

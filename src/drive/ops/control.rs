@@ -215,6 +215,12 @@ async fn cancel_orphan(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<()> {
     .await
 }
 
+async fn retry_draft(tree: &Arc<Tree>, draft: DraftId) -> DriveResult<()> {
+    let outbox = tree.outbox().clone();
+    tree.detached(async move { Ok(outbox.uploads().retry(draft).await?) })
+        .await
+}
+
 async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveResult<()> {
     let asset = tree.catalog().asset_of(home);
     match (command, home, asset) {
@@ -236,9 +242,7 @@ async fn run_on_model(tree: &Arc<Tree>, home: Home, command: Command) -> DriveRe
         }
         (Command::Cancel, ..) => Err(nothing_to_cancel()),
         (Command::Retry, Home::Made(draft), _) if tree.outbox().drafts().get(draft).is_some() => {
-            let outbox = tree.outbox().clone();
-            tree.detached(async move { Ok(outbox.uploads().retry(draft).await?) })
-                .await
+            retry_draft(tree, draft).await
         }
         (Command::Retry, _, Some(asset)) => {
             send_with_deadline(tree.catalog(), tree.client().assets().retry_import(asset)).await?;

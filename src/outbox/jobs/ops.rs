@@ -24,7 +24,7 @@ use crate::wire::{AssetId, OptimizerConfig, RapidId};
 
 /// Whether a text that was sent before is sent again, which pays again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Repeat {
+enum RunAgain {
     Never,
     /// To make this result again, if that was not asked for before and its last request has an outcome.
     After(RapidId),
@@ -154,12 +154,12 @@ impl Jobs {
     /// Checks the text and sends it, unless it is empty, has a temporary name or was sent before. Returns within ten
     /// seconds; later answers are events. Dropping the future stops nothing.
     pub async fn submit(&self, folder: &JobFolder, name: &str) -> OutboxResult<JobState> {
-        self.want(folder, name, Repeat::Never).await
+        self.want(folder, name, RunAgain::Never).await
     }
 
     /// Sends a job, also if its text was sent before: this pays again.
     pub async fn run(&self, folder: &JobFolder, name: &str) -> OutboxResult<JobState> {
-        self.want(folder, name, Repeat::Always).await
+        self.want(folder, name, RunAgain::Always).await
     }
 
     /// Sends a job whose result `after` is to be made again, unless a request of it is wanted or has no outcome yet. Several
@@ -170,7 +170,7 @@ impl Jobs {
         name: &str,
         after: RapidId,
     ) -> OutboxResult<JobState> {
-        self.want(folder, name, Repeat::After(after)).await
+        self.want(folder, name, RunAgain::After(after)).await
     }
 
     /// Renames a job file; replaces another. Local; durable on return; sends nothing.
@@ -267,20 +267,25 @@ impl Jobs {
         self.parts.own.jobs_wake.notify_one();
     }
 
-    async fn want(&self, folder: &JobFolder, name: &str, repeat: Repeat) -> OutboxResult<JobState> {
+    async fn want(
+        &self,
+        folder: &JobFolder,
+        name: &str,
+        repeat: RunAgain,
+    ) -> OutboxResult<JobState> {
         let (job, text, went) = {
             let memory = self.parts.memory();
             let job = key_of(&*self.parts.own.deps, folder, name);
             let file = memory.book.files.get(&job);
             let file = file.ok_or_else(|| OutboxError::NotFound(name.to_owned()))?;
-            if !is_sendable(name, &file.text.0) && repeat == Repeat::Never {
+            if !is_sendable(name, &file.text.0) && repeat == RunAgain::Never {
                 return Ok(state(&memory, &job, file));
             }
             let went = file.submission.is_some() || file.wanted != Wanted::No;
             let state = state(&memory, &job, file);
             (job, file.text.0.clone(), went.then_some(state))
         };
-        if let Some(state) = went.filter(|_| repeat == Repeat::Never) {
+        if let Some(state) = went.filter(|_| repeat == RunAgain::Never) {
             // An earlier caller may have got the error of a full disk. So the record must be durable before this
             // returns.
             self.parts
@@ -305,13 +310,13 @@ impl Jobs {
         self.wait_for_answer(&job).await
     }
 
-    /// Records that a job is to be sent; with [`Repeat::After`] not while it is under way. Both under one lock, so that of
+    /// Records that a job is to be sent; with [`RunAgain::After`] not while it is under way. Both under one lock, so that of
     /// several callers one makes the record.
-    fn record_wanted(&self, job: &JobKey, repeat: Repeat) -> OutboxResult<Ticket> {
+    fn record_wanted(&self, job: &JobKey, repeat: RunAgain) -> OutboxResult<Ticket> {
         let mut memory = self.parts.memory();
         let after = match repeat {
-            Repeat::After(after) => Some(after),
-            Repeat::Never | Repeat::Always => None,
+            RunAgain::After(after) => Some(after),
+            RunAgain::Never | RunAgain::Always => None,
         };
         if after.is_some()
             && let Some(file) = memory.book.files.get(job)
@@ -322,7 +327,7 @@ impl Jobs {
         }
         memory.record(JobRecord::Wanted {
             job: job.clone(),
-            again: repeat != Repeat::Never,
+            again: repeat != RunAgain::Never,
             after,
         })
     }
