@@ -90,7 +90,8 @@ impl ListLine {
 /// `drive` is the one that relative paths belong to, once it is known.
 fn place_of(line: ListLine, drive: &mut Option<MountedDrive>) -> Result<PathBuf> {
     let below = match line {
-        ListLine::Path(path) if path.is_absolute() || is_in_drive(&path)? => return Ok(path),
+        ListLine::Path(path) | ListLine::Listed(path) if path.is_absolute() => return Ok(path),
+        ListLine::Path(path) if is_in_drive(&path)? => return Ok(path),
         ListLine::Path(name) if name.components().count() == 1 => Path::new("rawmodels").join(name),
         ListLine::Path(path) | ListLine::Listed(path) => path,
     };
@@ -98,7 +99,6 @@ fn place_of(line: ListLine, drive: &mut Option<MountedDrive>) -> Result<PathBuf>
         Some(drive) => drive,
         None => drive.insert(MountedDrive::at_or_only(None, "status")?),
     };
-    // An absolute path stays what it is.
     Ok(drive.root().join(below))
 }
 

@@ -17,7 +17,7 @@ use super::mounted::{command_at, own_target};
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: assetfs tag --add oak --remove draft ~/assets/rawmodels/chair*\n\
-    Example: assetfs list --results --json | jq -c 'select(.similarity < 90)' | assetfs tag --add check -"
+    Example: assetfs list --results --json | jq -c 'select(.similarity<90)' | assetfs tag --add check -"
 )]
 pub(super) struct TagArgs {
     /// Source or optimized models; `-` reads paths, names of source models or lines of `assetfs list --json` from standard

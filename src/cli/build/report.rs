@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(exit_of(&all), Exit::Failed);
         assert_eq!(exit_of(&all[..2]), Exit::Failed);
         assert_eq!(exit_of(&all[..1]), Exit::Done);
-        assert_eq!(exit_of(&[]), Exit::Done);
+        assert_eq!(exit_of(&[]), Exit::Failed, "no models");
     }
 
     #[test]
