@@ -114,11 +114,14 @@ async fn send_difference(
 
 /// From now on reads return the written tags, even if a request in flight still answers with older ones.
 fn wrote_tags(tree: &Tree, subject: ModelId, before: &[KnownTag], wanted: &[String]) {
-    let number = |name: &str| before.iter().find(|known| known.name == name);
-    let tags = wanted.iter().map(|name| KnownTag {
-        id: number(name).map_or(UNKNOWN_ID, |known| known.id),
+    let kept = before.iter().filter(|known| wanted.contains(&known.name));
+    let is_new = |name: &&String| before.iter().all(|known| known.name != **name);
+    let new = wanted.iter().filter(is_new).map(|name| KnownTag {
+        id: UNKNOWN_ID,
         name: name.clone(),
     });
+    // The order of the service: new tags are at the end.
+    let tags = kept.cloned().chain(new);
     write_tags(tree.catalog(), subject, tags.collect());
     let mut known = tree.catalog().known();
     known.searches.clear();
