@@ -14,6 +14,14 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, mkdirat, openat};
 use rustix::io::Errno;
 
+/// A file in the draft of a first version that is being copied. It has a temporary name, so the draft is not sent.
+pub(super) const UNFINISHED: &str = ".assetfs-replace.copies";
+
+/// Whether a copy of a first version into this draft was not finished.
+pub(in crate::cli) fn is_unfinished(model: &Path) -> bool {
+    model.join(UNFINISHED).exists()
+}
+
 /// The turn to decide. Held for moments only.
 pub(super) struct Turn {
     _root: File,

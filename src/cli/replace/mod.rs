@@ -17,6 +17,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap_complete::engine::ArgValueCompleter;
 
+pub(super) use self::claim::is_unfinished;
 use super::completers;
 use super::exit::{Exit, WrongUse};
 use super::models_of_folder::NewFiles;

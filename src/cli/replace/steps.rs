@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::claim::{Claim, Turn};
+use super::claim::{Claim, Turn, UNFINISHED, is_unfinished};
 use super::copying::copy_into;
 use super::sending::own_asset;
 use super::{Ended, ReplaceOutcome, Replacement};
@@ -21,8 +21,6 @@ const VERSION_SUFFIX: &str = "~new";
 /// What the draft of a new version of a loose file is called until its copy is complete: the file's name between a dot
 /// and this. It is the temporary name of a copy, so the draft is not sent.
 const LOOSE_SUFFIX: &str = ".copies";
-/// A file in the draft of a first version that is being copied. It has a temporary name, so the draft is not sent.
-const UNFINISHED: &str = ".assetfs-replace.copies";
 /// How long a folder is empty at the beginning of a copy, at most.
 const BEGINNING_OF_COPY: Duration = Duration::from_secs(2);
 /// Longest name of a file.
@@ -196,7 +194,7 @@ impl Replacement {
 
     /// A draft has the name: another command fills it, or an interrupted one left it, or it is being uploaded.
     fn first_upload(&self, turn: &Turn) -> Result<Step> {
-        if !self.model.join(UNFINISHED).exists() {
+        if !is_unfinished(&self.model) {
             return self.empty_draft(turn);
         }
         if Claim::exists_on(&self.model, turn)? {

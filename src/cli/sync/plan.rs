@@ -11,6 +11,7 @@ use super::super::files;
 use super::super::models_of_folder::content::{Content, compare, files_of, is_under_other_name};
 use super::super::models_of_folder::{NewFiles, Source, scan};
 use super::super::mounted::{self, MountedDrive, explain_at};
+use super::super::replace::is_unfinished;
 use crate::drive::{DraftStatus, StatusWord, ends_in_id};
 use crate::fuse::shell_quoted;
 use crate::outbox::model_of_loose_file;
@@ -199,6 +200,10 @@ impl Look {
                 let why = mounted::why(&path)?.unwrap_or_else(|| failed.status.clone());
                 bail!("{why}");
             }
+        }
+        // It may have all bytes: the run was killed before it could say that the copy is finished.
+        if there.id.is_none() && is_unfinished(&model) {
+            return Ok(SyncStep::Bring(new, Brings::New));
         }
         Ok(match compare(&new, &model, there.bytes)? {
             Content::Same if there.state == StatusWord::Complete => SyncStep::Nothing,

@@ -33,16 +33,24 @@ enum Lost {
 
 impl Lost {
     /// True if sending the request again is safe, because the service deduplicates it by its idempotency key. False for
-    /// a request that is to be paid again (it has no key), and for one of several assets (the key covers an asset's
-    /// position in the list, which may change).
-    fn is_deduplicated(&self, parts: &JobParts) -> bool {
+    /// a request that is to be paid again (it has no key, unless it makes one result again), and for one of several assets
+    /// (the key covers an asset's position in the list, which may change).
+    fn is_deduplicated(&self, parts: &JobParts, tag: &str) -> bool {
         match self {
             Lost::Optimization(it) => {
-                it.note.is_some() && it.group.is_none() && parts.client.keeps_idempotency_keys()
+                let has_key = it.note.is_some() || makes_again(parts, tag);
+                has_key && it.group.is_none() && parts.client.keeps_idempotency_keys()
             }
             Lost::Embed(_) => false,
         }
     }
+}
+
+/// Whether a request is to make a result again, which its key names.
+fn makes_again(parts: &JobParts, tag: &str) -> bool {
+    let memory = parts.memory();
+    let mut files = memory.book.files.values();
+    files.any(|file| file.submission.as_deref() == Some(tag) && file.after.is_some())
 }
 
 /// Records the result of a request.
@@ -85,7 +93,7 @@ pub async fn look_for(parts: &Arc<JobParts>, tag: &str) {
         let Some(answer) = parts.tasks.until_closed(find(parts, &lost, tag)).await else {
             return;
         };
-        let step = next_search_step(answer, last_look, lost.is_deduplicated(parts));
+        let step = next_search_step(answer, last_look, lost.is_deduplicated(parts, tag));
         match conclude(parts, tag, step).await {
             Ok(true) => break,
             Ok(false) => {}
@@ -127,7 +135,7 @@ async fn conclude(parts: &Arc<JobParts>, tag: &str, step: SearchStep<Made>) -> O
         SearchStep::Take(made) => record_result(parts, &tag, made).await?,
         SearchStep::GiveUp => parts.record(JobRecord::Lost { tag }).await?,
         SearchStep::SendAgain => {
-            let again = false;
+            let again = makes_again(parts, &tag);
             parts.record(JobRecord::NotSent { tag, again }).await?;
             parts.own.jobs_wake.notify_one();
         }
