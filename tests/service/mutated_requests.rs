@@ -3,6 +3,8 @@
 //! The seeds decide the changes. `ASSETFS_MUTATIONS=100000` tries more than the usual few hundred,
 //! `ASSETFS_MUTATIONS_FROM` begins at another seed.
 
+#![allow(clippy::print_stdout, reason = "what was tried is printed")]
+
 use std::time::Duration;
 
 use reqwest::Method;
