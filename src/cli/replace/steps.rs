@@ -128,6 +128,10 @@ impl Replacement {
                 Err(_) => return Ok(Step::Again),
             }
         }
+        // A version that was under way a moment ago may be the model by now.
+        if self.id()?.as_ref() != Some(&old) {
+            return Ok(Step::Again);
+        }
         self.new_version(&turn, self.source.loose_file_of(&self.model), old)
     }
 
