@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use url::{Host, Url};
+
 /// The network of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
@@ -13,6 +15,15 @@ pub enum Reach {
     Private,
     /// The public internet.
     Public,
+}
+
+/// The address of a URL whose host is one and no name.
+pub fn literal_address(url: &Url) -> Option<IpAddr> {
+    match url.host()? {
+        Host::Ipv4(address) => Some(IpAddr::V4(address)),
+        Host::Ipv6(address) => Some(IpAddr::V6(address)),
+        Host::Domain(_) => None,
+    }
 }
 
 /// The network of an address. An IPv4 address that is embedded in an IPv6 address counts as itself.

@@ -103,15 +103,15 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit> {
         counted(report.files, "file"),
         bytes(report.bytes),
     ));
-    let (exit, state, reason) = match report.differences.is_empty() {
-        true => (Exit::Done, "done", None),
-        false => (Exit::Failed, "failed", Some(differ)),
+    let (exit, reason) = match report.differences.is_empty() {
+        true => (Exit::Done, None),
+        false => (Exit::Failed, Some(differ)),
     };
     if output::is_json() {
         output::line(CheckLine {
             path: &args.drive,
             report: &report,
-            state,
+            state: output::state_after(exit),
             reason,
             exit: exit.code(),
         });

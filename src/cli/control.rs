@@ -185,7 +185,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit> {
     if args.dry_run {
         for path in &paths {
             job_at(path)?;
-            run_presets::would_run(path);
+            output::would_do(path);
         }
         run_presets::say_cost(paths.len());
         return Ok(Exit::Done);
@@ -205,7 +205,7 @@ pub(super) fn run_again(path: &Path) -> Result<()> {
     command_about(path, &asset, &order)
 }
 
-/// The folder of the model of a job's text, and the command that runs it.
+/// For the path of a job's text: the folder of its model, and the line for that folder's `ctl` file that runs the text.
 fn job_at(path: &Path) -> Result<(PathBuf, String)> {
     MountedDrive::of(path)?;
     check_exists(path)?;

@@ -50,6 +50,7 @@ mod preset_list;
 mod progress;
 mod question;
 mod recover;
+mod removal_limit;
 mod replace;
 mod result_facts;
 mod result_warnings;

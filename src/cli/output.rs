@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use super::exit::{Exit, sentence};
 use super::printing;
 pub(super) use super::printing::{choose_json, is_json};
+use crate::fuse::shell_quoted;
 
 /// The form of the lines. Fields are added without a new number; a field that is renamed or removed is a new one.
 pub(super) const SCHEMA: u64 = 1;
@@ -54,6 +55,14 @@ fn printed(text: &str) {
 pub(super) fn done(path: &Path) {
     if is_json() {
         line(json!({ "path": path, "state": "done", "exit": 0 }));
+    }
+}
+
+/// A line of a dry run: a path on which the command would act.
+pub(super) fn would_do(path: &Path) {
+    match is_json() {
+        true => line(json!({ "path": path, "state": "not_sent", "dry_run": true, "exit": 0 })),
+        false => println!("{}", shell_quoted(path)),
     }
 }
 
@@ -105,7 +114,7 @@ pub(super) fn conclude(exit: Exit) {
 }
 
 /// The state of what a command was about, if nothing better is known: after a timeout the work goes on.
-fn state_after(exit: Exit) -> &'static str {
+pub(super) fn state_after(exit: Exit) -> &'static str {
     match exit {
         Exit::Done => "done",
         Exit::TimedOut => "running",

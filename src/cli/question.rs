@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use anyhow::Result;
 
-/// False if nobody can answer: standard input is no terminal.
+/// Whether somebody can answer: standard input is a terminal.
 pub(super) fn can_ask() -> bool {
     io::stdin().is_terminal()
 }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::json;
 
 use crate::fuse::shell_quoted;
 
@@ -100,7 +99,7 @@ fn delete(args: &RmArgs) -> Result<Exit> {
     let doomed = Doomed::of(&given_paths::all(&args.paths, args.form)?)?;
     output::is_list();
     if args.dry_run {
-        doomed.paths().for_each(show);
+        doomed.paths().for_each(output::would_do);
         let count = doomed.paths().count() as u64;
         eprintln!("{} would be deleted for good", counted(count, "item"));
         return Ok(Exit::Done);
@@ -150,15 +149,6 @@ fn delete_part(drive: &MountedDrive, order: &str, models: &[DoomedModel]) -> Exi
         output::failure_line(Some(&it.given), &reason, Exit::Failed);
     }
     Exit::Failed
-}
-
-/// A line of `--dry-run`.
-fn show(path: &Path) {
-    if output::is_json() {
-        output::line(json!({ "path": path, "state": "not_sent", "dry_run": true, "exit": 0 }));
-    } else {
-        println!("{}", shell_quoted(path));
-    }
 }
 
 /// The drive of a path, the kind of its model and its id.

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Result, bail};
-use serde_json::json;
 
 use super::at_once::for_each_with_exit;
 use super::exit::{Exit, WrongUse};
@@ -34,7 +33,7 @@ pub(super) fn run_presets(given: &[String], models: Vec<PathBuf>, dry_run: bool)
             }
             started.fetch_add(1, Ordering::Relaxed);
             match dry_run {
-                true => would_run(&text),
+                true => output::would_do(&text),
                 false => output::done(&preset.drop_into(&model)?),
             }
         }
@@ -74,16 +73,6 @@ fn check_is_model(drive: &MountedDrive, model: &Path) -> Result<()> {
         shell_quoted(drive.root())
     ))
     .into())
-}
-
-/// A line of `--dry-run`.
-pub(super) fn would_run(text: &Path) {
-    match output::is_json() {
-        true => {
-            output::line(json!({ "path": text, "state": "not_sent", "dry_run": true, "exit": 0 }))
-        }
-        false => println!("{}", shell_quoted(text)),
-    }
 }
 
 /// What the texts of a dry run cost.

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use url::{Host, Url};
 
 use super::error::ClientError;
-use crate::address_reach::{Reach, reach};
+use crate::address_reach::{Reach, literal_address, reach};
 
 /// Checks a base URL.
 pub(super) fn check_base(base: &Url, allow_insecure: bool) -> Result<(), ClientError> {
@@ -115,14 +115,6 @@ impl AddressRule {
 
     pub(super) fn base_port(&self) -> u16 {
         self.base.port_or_known_default().unwrap_or(443)
-    }
-}
-
-fn literal_address(url: &Url) -> Option<IpAddr> {
-    match url.host()? {
-        Host::Ipv4(address) => Some(IpAddr::V4(address)),
-        Host::Ipv6(address) => Some(IpAddr::V6(address)),
-        Host::Domain(_) => None,
     }
 }
 

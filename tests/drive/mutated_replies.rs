@@ -16,7 +16,7 @@ use assetfs::client::{Client, ClientConfig};
 use assetfs::drive::{DriveError, FileKind};
 
 use crate::fault_server::{Asked, FaultServer, Reply};
-use crate::mutate::{Dice, mutated};
+use crate::mutate::{Dice, mutated, number_of};
 use crate::support::account::{Account, Mounted};
 
 /// Longer than any retry of a request that somebody waits for.
@@ -28,11 +28,6 @@ const MAX_ENTRIES: usize = 1_500;
 const MAX_DEPTH: usize = 7;
 
 static PANICS: AtomicUsize = AtomicUsize::new(0);
-
-fn number_of(name: &str, default: u64) -> u64 {
-    let text = std::env::var(name).ok();
-    text.map_or(default, |text| text.parse().expect("a number"))
-}
 
 /// The damages of one drive: `None` damages nothing.
 struct Damage {

@@ -10,16 +10,11 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::mutate::{Dice, mutated};
+use super::mutate::{Dice, mutated, number_of};
 use super::support::{COPYING_WORKER, Fixture};
 
 /// How long an answer may take on a busy machine.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
-
-fn number_of(name: &str, default: u64) -> u64 {
-    let text = std::env::var(name).ok();
-    text.map_or(default, |text| text.parse().expect("a number"))
-}
 
 /// A valid body for each call that takes one.
 fn bodies(asset: u64, rapid: u64, preset: u64) -> Vec<(Method, String, Value)> {

@@ -173,14 +173,11 @@ fn print_line(built: &Built) {
         .iter()
         .map(|line| WarningKind::of_line(line).name())
         .collect();
-    let state = match built.state.is_failure() {
-        true => "failed",
-        false => "done",
-    };
+    let exit = built.state.exit();
     let mut line = json!({
         "model": built.model,
         "preset": built.preset,
-        "state": state,
+        "state": output::state_after(exit),
         "built": built.state.words().replace(' ', "_"),
         "files": built.files,
         "bytes": facts.bytes,
@@ -188,7 +185,7 @@ fn print_line(built: &Built) {
         "similarity": facts.similarity,
         "warnings": facts.warnings,
         "warning_codes": codes,
-        "exit": built.state.exit().code(),
+        "exit": exit.code(),
     });
     if !built.reasons.is_empty() {
         line["reason"] = built.reason().into();

@@ -13,6 +13,7 @@ use super::super::exit::{WrongUse, sentence};
 use super::super::interrupts::Interrupts;
 use super::super::models_of_folder::{ModelPreset, Source, left_out};
 use super::super::output;
+use super::super::removal_limit::{self, RemovalRefused};
 use super::super::result_facts::ResultFacts;
 use super::super::table::counted;
 use super::super::watch::{self, Back, Key, Queue};
@@ -311,23 +312,26 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// Keeps `--prune` from taking an empty folder, such as a checkout without its models, for the wish to remove everything.
+    /// Fails if `--prune` would remove more results than it may.
     fn check_may_prune(&self, count: usize, is_empty: bool) -> Result<()> {
+        let all = self.publisher.keys().len();
+        let checked = removal_limit::check(count, all, is_empty, self.args.max_prune);
+        let Err(refused) = checked else {
+            return Ok(());
+        };
         let results = counted(count as u64, "result");
-        match self.args.max_prune {
-            Some(limit) if count > limit => bail!(
+        match refused {
+            RemovalRefused::OverLimit(limit) => bail!(
                 "{results} would be removed because their models or presets are gone, and --max-prune allows {limit}; nothing was removed"
             ),
-            Some(_) => Ok(()),
-            None if count > 0 && is_empty => bail!(
+            RemovalRefused::Everything => bail!(
                 "there are no models, so --prune would remove all {results}; nothing was removed. If that is meant, add \
                  --max-prune {count}"
             ),
-            None if 2 * count > self.publisher.keys().len() => bail!(
+            RemovalRefused::MoreThanHalf => bail!(
                 "{results} would be removed because their models or presets are gone, which is more than half; nothing was \
                  removed. If that is meant, add --max-prune {count}"
             ),
-            None => Ok(()),
         }
     }
 

@@ -76,7 +76,7 @@ impl NewFiles {
         Ok(compare(self, model, None)? == Content::Same)
     }
 
-    /// The same for a draft or an upload, whose bytes are on the local disk.
+    /// True if a draft, or a model that is being uploaded, has the files of the source. Its bytes are on the local disk.
     pub(in crate::cli) fn equals_staged(&self, draft: &Path) -> Result<bool> {
         if !draft.is_file() {
             return self.equals_model(draft);

@@ -26,7 +26,7 @@ pub(in crate::cli) struct SourceFile {
     /// Its path in the model.
     pub(in crate::cli) place: PathBuf,
     pub(in crate::cli) len: u64,
-    /// Computed once: a model is compared several times.
+    /// Computed at its first use and kept, because a model is compared several times.
     checksum: OnceCell<String>,
 }
 

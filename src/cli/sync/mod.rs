@@ -25,6 +25,7 @@ use super::files::percent;
 use super::models_of_folder::{ModelPreset, NewFiles, left_out};
 use super::mounted::{self, MountedDrive};
 use super::progress::Progress;
+use super::removal_limit::{self, RemovalRefused};
 use super::replace::{ReplaceOptions, ReplaceOutcome, Replacement};
 use super::settings::Span;
 use super::table::counted;
@@ -156,21 +157,24 @@ impl Sync<'_> {
         let count = plan.extra.len();
         let dir = shell_quoted(&self.dir);
         let models = counted(count as u64, "model");
-        match self.args.max_delete {
-            Some(limit) if count > limit => bail!(
+        let is_empty = plan.wanted.is_empty();
+        let checked = removal_limit::check(count, plan.uploaded, is_empty, self.args.max_delete);
+        let Err(refused) = checked else {
+            return Ok(());
+        };
+        match refused {
+            RemovalRefused::OverLimit(limit) => bail!(
                 "{models} would be deleted because {dir} lacks them, and --max-delete allows {limit}; nothing was changed"
             ),
-            Some(_) => Ok(()),
-            None if count > 0 && plan.wanted.is_empty() => bail!(
+            RemovalRefused::Everything => bail!(
                 "{dir} has no models, so --delete would delete all {models} of the drive; nothing was changed. If that is meant, \
                  add --max-delete {count}"
             ),
-            None if 2 * count > plan.uploaded => bail!(
+            RemovalRefused::MoreThanHalf => bail!(
                 "{models} of {} would be deleted because {dir} lacks them, which is more than half; nothing was changed. If that \
                  is meant, add --max-delete {count}",
                 plan.uploaded
             ),
-            None => Ok(()),
         }
     }
 

@@ -628,6 +628,7 @@ impl Queue {
 fn failure_text(out: &Path, record: &Record) -> PathBuf {
     out.join(format!("{}.failed.txt", record.results))
 }
+
 /// What a model of the drive has of a source. Links in a watched folder are left out, as by the scan.
 fn found_in(model: &Path, source: &Source) -> Result<Content> {
     let files = NewFiles::of_file(&source.path, &source.root, &source.files)?;

@@ -11,9 +11,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::net::lookup_host;
-use url::{Host, Url};
+use url::Url;
 
-use crate::address_reach::{Reach, reach};
+use crate::address_reach::{Reach, literal_address, reach};
 use crate::service::config::ServiceConfig;
 
 /// Which receivers a service calls.
@@ -51,11 +51,7 @@ impl Receivers {
     /// # Errors
     /// If the receiver is not called.
     pub fn check(self, url: &Url) -> Result<(), RefusedReceiver> {
-        match url.host() {
-            Some(Host::Ipv4(address)) => self.check_address(address.into()),
-            Some(Host::Ipv6(address)) => self.check_address(address.into()),
-            Some(Host::Domain(_)) | None => Ok(()),
-        }
+        literal_address(url).map_or(Ok(()), |address| self.check_address(address))
     }
 
     fn check_address(self, address: IpAddr) -> Result<(), RefusedReceiver> {

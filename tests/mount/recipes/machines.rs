@@ -40,7 +40,7 @@ fn a_second_machine_pays_nothing_for_the_same_build() {
     }
 }
 
-/// The home folder of one machine of a farm, with its drive.
+/// One machine of a render farm: its home folder, in which its drive is mounted.
 struct Node {
     _drive: MountPoint,
     home: PathBuf,

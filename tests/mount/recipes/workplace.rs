@@ -8,7 +8,7 @@ use super::write;
 use crate::square_glb::numbered_glb;
 use crate::support::{ASSETFS, Fixture, MountPoint, run, text};
 
-/// How many models a recipe for many models is run with.
+/// The number of models in the tests of recipes for many models.
 pub const MODELS: usize = 30;
 
 pub struct Workplace {

@@ -31,7 +31,7 @@ use assetfs_engine::simplify::{Limits, simplify};
 use assetfs_engine::textures;
 
 use corpus::Target;
-use mutate::{Dice, mutated};
+use mutate::{Dice, mutated, number_of};
 
 /// A child may map so much; what it uses is far less.
 const MEMORY_LIMIT_BYTES: u64 = 2 << 30;
@@ -39,11 +39,6 @@ const MEMORY_LIMIT_BYTES: u64 = 2 << 30;
 const TIME_LIMIT: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 10 });
 /// A child tries so many files.
 const BATCH: u64 = 2_000;
-
-fn number_of(name: &str, default: u64) -> u64 {
-    let text = std::env::var(name).ok();
-    text.map_or(default, |text| text.parse().expect("a number"))
-}
 
 /// Tries the seeds of this run on one importer and panics with the seeds that are not borne.
 fn try_all(target: Target) {
