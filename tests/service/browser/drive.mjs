@@ -422,6 +422,7 @@ await step('two results are beside each other', async () => {
 await step('a link to a result opens it after signing in', async () => {
   await page.getByRole('button', { name: 'Link' }).click();
   const link = await page.getByRole('dialog').getByLabel('Address', { exact: true }).inputValue();
+  await page.getByText('This address works on this machine only').waitFor();
   await judge('link');
   await page.getByRole('button', { name: 'Close' }).click();
   assert.match(link, /#\/results\/\d+$/);
@@ -545,6 +546,7 @@ await step('an embed is made, and its snippet can be copied', async () => {
   embedUrl = await page.getByRole('dialog').getByLabel('Address', { exact: true }).inputValue();
   const snippet = await page.getByRole('dialog').getByLabel('Snippet', { exact: true }).inputValue();
   assert.ok(snippet.startsWith(`<iframe src="${embedUrl}"`), snippet);
+  await page.getByText('This address works on this machine only').waitFor();
   await page.getByRole('button', { name: 'Close' }).click();
   await place('Embeds');
   await page.getByRole('heading', { level: 2, name: 'Chair for the shop' }).waitFor();

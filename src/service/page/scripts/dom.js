@@ -39,6 +39,9 @@ function setAddress(element, key, value) {
   if (['http:', 'https:', 'blob:'].includes(url.protocol)) element.setAttribute(key, value);
 }
 
+/** A message as children of an element: what stands between backticks is code. */
+export const worded = (message) => String(message).split('`').map((part, index) => (index % 2 ? h('code', {}, part) : part));
+
 /** Replaces all children. */
 export function fill(parent, ...children) {
   parent.replaceChildren(...children.flat(4).filter((child) => child !== null && child !== undefined && child !== false));

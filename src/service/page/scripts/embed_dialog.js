@@ -3,7 +3,7 @@ import { post } from './api.js';
 import { h } from './dom.js';
 import { icon } from './icons.js';
 import { ask, tell } from './notices.js';
-import { copied } from './share.js';
+import { copied, reachHint } from './share.js';
 
 /** Switches of the viewer: the key, what it is called, whether it is on at first. */
 const SWITCHES = [
@@ -42,5 +42,5 @@ export function showSnippet(title, url) {
   tell({ title, wide: true, body: [
     copied('Address', url, false), copied('Snippet', snippet, true),
     h('p', {}, h('a', { href: url, target: '_blank', rel: 'noopener' }, icon('open', 16), ' Open in a new tab')),
-    h('p.hint', {}, 'Anyone who has the address can see the model. Nothing else of the account is public.')] });
+    h('p.hint', {}, 'Anyone who has the address can see the model. Nothing else of the account is public.'), reachHint(url)] });
 }

@@ -1,5 +1,5 @@
 // Short messages at the edge of the window, and questions in a dialog.
-import { fill, h } from './dom.js';
+import { fill, h, worded } from './dom.js';
 import { icon } from './icons.js';
 
 const SHOWN_MS = 6_000;
@@ -13,7 +13,7 @@ export const noticePlaces = () => h('div.notice-corner', {}, urgent, polite);
 function show(place, kind, symbol, text) {
   const close = () => notice.remove();
   const notice = h(`div.notice.${kind}`, {},
-    icon(symbol, 18), h('p', {}, text),
+    icon(symbol, 18), h('p', {}, worded(text)),
     h('button.quiet.icon-only', { type: 'button', 'aria-label': 'Dismiss', onclick: close }, icon('close', 16)));
   place.append(notice);
   return close;
@@ -99,8 +99,8 @@ export function tell({ title, body, wide = false }) {
 export function problemBox(problem, next) {
   const fields = Object.values(problem.errors ?? {}).flat().filter((field) => field !== problem.message);
   return h('div.problem', {}, icon('warning', 20),
-    h('div', {}, h('p', {}, problem.message),
-      fields.length ? h('ul', {}, fields.map((field) => h('li', {}, field))) : null, next));
+    h('div', {}, h('p', {}, worded(problem.message)),
+      fields.length ? h('ul', {}, fields.map((field) => h('li', {}, worded(field)))) : null, next));
 }
 
 /** Puts a text into the clipboard; where the browser refuses (no HTTPS), it is selected for copying by hand. */

@@ -11,8 +11,17 @@ export function copied(label, text, isLong) {
     h('button', { type: 'button', 'aria-label': `Copy: ${label}`, onclick: () => copy(text, field) }, icon('copy', 18), h('span', {}, 'Copy')));
 }
 
+/** Says so if an address opens on this machine only. */
+export function reachHint(address) {
+  const host = new URL(address).hostname;
+  if (host !== 'localhost' && host !== '[::1]' && !host.startsWith('127.')) return null;
+  return h('p.hint', {}, 'This address works on this machine only, because the service listens here alone; ',
+    h('code', {}, 'assetfs serve --help'), ' says how others can reach it.');
+}
+
 /** A button that shows the address of this view. Who opens it without a session signs in first and comes here then. */
 export const linkButton = (name) => h('button', { type: 'button', onclick: () => tell({ title: `Link to ${name}`, wide: true, body: [
   copied('Address', location.href, false),
-  h('p.hint', {}, 'It opens this view for everybody who signs in to this account. People without an account see a model by its embed.')] }) },
+  h('p.hint', {}, 'It opens this view for everybody who signs in to this account. People without an account see a model by its embed.'),
+  reachHint(location.href)] }) },
 icon('link', 18), h('span', {}, 'Link'));
