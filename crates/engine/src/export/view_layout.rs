@@ -1,5 +1,6 @@
-//! Lays out the bytes of all views in a buffer. A view is packed with meshopt only where that saves more bytes than its
-//! JSON takes; other views hold what readers of a packed one would get.
+//! Lays out the bytes of all buffer views in a buffer. A view is packed with meshopt only where that saves more bytes than
+//! the JSON that describes the packing takes. Views that stay unpacked hold the same rounded values as packed ones, so a
+//! model looks the same either way.
 
 use serde_json::{Value, json};
 
