@@ -30,16 +30,24 @@ pub(super) fn run(_: &DoctorArgs) -> Result<Exit> {
     ];
     findings.extend(local_findings::all());
     findings.push(tokens());
-    let missing = findings
-        .iter()
-        .any(|finding| matches!(finding.verdict, Verdict::Missing(_)));
     for finding in &findings {
         match output::is_json() {
             true => output::line(finding.json()),
             false => println!("{}", finding.line()),
         }
     }
-    Ok(if missing { Exit::Failed } else { Exit::Done })
+    let is_missing = |finding: &Finding| matches!(finding.verdict, Verdict::Missing(_));
+    let (exit, summary) = match findings.iter().any(is_missing) {
+        true => (
+            Exit::Failed,
+            "No drive can be mounted on this machine yet: see the lines that begin with ✗.",
+        ),
+        false => (Exit::Done, "A drive can be mounted on this machine."),
+    };
+    if !output::is_json() {
+        println!("{summary}");
+    }
+    Ok(exit)
 }
 
 fn fuse_device() -> Finding {

@@ -15,6 +15,7 @@ use super::exit::{Exit, WrongUse, sentence};
 use super::kept_tokens::{TokenSource, forget_token, keep_token, kept_token};
 use super::output;
 use super::service_client::client_for;
+use super::table::bytes;
 
 /// Sign in to a service and store the token
 #[derive(Debug, clap::Args)]
@@ -140,10 +141,12 @@ pub(super) fn whoami(args: &WhoamiArgs) -> Result<Exit> {
     }
     let known = told.as_object().into_iter().flatten();
     for (name, value) in known.filter(|(_, value)| !value.is_null()) {
-        let value = value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned);
-        println!("{:<13} {value}", name.replace('_', " "));
+        let shown = match (name.as_str(), value.as_u64(), value.as_str()) {
+            ("storage_left", Some(left), _) => bytes(left),
+            (_, _, Some(text)) => text.to_owned(),
+            _ => value.to_string(),
+        };
+        println!("{:<13} {shown}", name.replace('_', " "));
     }
     Ok(Exit::Done)
 }

@@ -234,6 +234,13 @@ fn doctor_says_that_the_system_refuses_the_sandbox() {
     let refused = "this system refuses landlock";
     let said = doctor_after(|| refuse(RESTRICT_SELF), None);
     assert!(said.contains(refused), "{said}");
+    assert!(
+        said.lines()
+            .last()
+            .unwrap()
+            .contains("mounted on this machine"),
+        "{said}"
+    );
     let said = doctor_after(|| (), None);
     assert!(!said.contains(refused), "{said}");
 }

@@ -272,7 +272,8 @@ fn the_commands_of_an_account_work_with_the_local_service_mounted_or_not() {
     let drive = LocalDrive(tempfile::tempdir().unwrap());
     let token = drive.0.path().join("studio.token");
     let everything = |name: &str| {
-        assert!(drive.ask(&["whoami"]).contains("points"));
+        let said = drive.ask(&["whoami"]);
+        assert!(said.contains("points") && said.contains(" GB"), "{said}");
         drive.ask(&["token", "create", name, "--out", token.to_str().unwrap()]);
         assert!(drive.ask(&["token", "list"]).contains(name));
         drive.ask(&["webhook", "list"]);
