@@ -13,6 +13,7 @@ mod by_source;
 mod copying;
 mod deleting;
 mod embeds;
+mod fault_table;
 mod freshness;
 mod jobs;
 mod large;

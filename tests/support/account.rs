@@ -10,7 +10,9 @@ use assetfs::client::{Client, ClientConfig};
 use assetfs::drive::{Drive, DriveConfig};
 use assetfs::durable::{DurableError, MetaStore};
 use assetfs::outbox::{Outbox, OutboxConfig};
-use assetfs::service::{ChaosPlan, RunningService, Service, ServiceConfig, WorkerCommand};
+use assetfs::service::{
+    ChaosPlan, RunningService, Service, ServiceConfig, ServiceError, WorkerCommand,
+};
 use assetfs::wire::{AssetId, Preset, StartUpload, Token, UploadStatus};
 use assetfs_engine::sample::{ChairDetail, write_chair_with};
 use futures_util::StreamExt as _;
@@ -168,19 +170,35 @@ impl Account {
 
     /// Starts the service again at its address.
     pub async fn start_service(&mut self) {
-        self.service = Some(
-            Service::start(self.service_config.clone())
-                .await
-                .expect("the service starts again"),
-        );
+        // What the service before was still doing keeps its folder locked for a moment, and a connection of another test
+        // may have its port.
+        for _ in 0..100 {
+            match Service::start(self.service_config.clone()).await {
+                Err(
+                    ServiceError::DataDir(DurableError::Locked { .. })
+                    | ServiceError::Listen { .. },
+                ) => tokio::time::sleep(Duration::from_millis(50)).await,
+                started => {
+                    self.service = Some(started.expect("the service starts again"));
+                    return;
+                }
+            }
+        }
+        panic!("the folder or the port of an earlier service stays in use");
     }
 
     /// Injects the faults of a plan.
     pub async fn meet_faults(&mut self, plan: &str) {
         self.stop_service().await;
-        let plan = ChaosPlan::parse(plan).expect("a plan");
-        self.service_config.chaos = Some(plan);
+        self.service_config.chaos = Some(ChaosPlan::parse(plan).expect("a plan"));
         self.start_service().await;
+    }
+
+    /// Injects the faults of a plan while the service runs; `None` ends them. Open connections stay open.
+    pub fn set_faults(&mut self, plan: Option<ChaosPlan>) {
+        self.service_config.chaos.clone_from(&plan);
+        let service = self.service.as_ref().expect("the service runs");
+        service.set_chaos(plan);
     }
 
     /// Opens the drive over a copy of the current state on disk, as after a kill.
