@@ -84,8 +84,7 @@ fn embed(args: &EmbedArgs) -> Result<Exit> {
         );
         if is_loopback_host(&url) {
             eprintln!(
-                "This address works on this machine only, because the service listens here alone; `assetfs serve --help` says \
-                 how it serves others."
+                "This address works on this machine only; `assetfs serve --help` says how the service serves others."
             );
         }
     }

@@ -10,6 +10,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use url::Url;
 
+use crate::address_reach::literal_address;
 use crate::durable::DurableError;
 use crate::fuse::shell_quoted;
 use crate::service::{
@@ -33,6 +34,7 @@ const LAST_MOMENT: Duration = Duration::from_secs(2);
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: assetfs serve --listen 127.0.0.1:8080 --data ./service\n\
+    Others:  assetfs serve --listen 0.0.0.0:8080 --public-url http://studio:8080 --data ./service\n\
     Then:    ASSETFS_TOKEN=$(cat ./service/token) assetfs mount ~/assets --base-url http://127.0.0.1:8080"
 )]
 pub(super) struct ServeArgs {
@@ -273,5 +275,18 @@ fn announce(
             service.base_url(),
             shell_quoted(token_file)
         );
+        if is_loopback_or_any(service.base_url()) && service.addr().ip().is_unspecified() {
+            eprintln!(
+                "Other machines cannot open {}: give `serve` the name of this machine, \
+                 `--public-url http://NAME:{}`, and its links lead there",
+                service.base_url(),
+                service.addr().port()
+            );
+        }
     }
+}
+
+/// Whether the host of an address means every machine to itself.
+fn is_loopback_or_any(url: &Url) -> bool {
+    literal_address(url).is_some_and(|address| address.is_loopback() || address.is_unspecified())
 }

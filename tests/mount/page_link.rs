@@ -99,3 +99,29 @@ fn a_service_that_goes_on_prints_no_link_into_a_file() {
     );
     assert!(code_in(&link).is_some(), "{link}");
 }
+
+#[test]
+fn a_service_that_listens_for_every_machine_says_how_they_find_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let said_of = |words: &str| {
+        let log = dir.path().join("log");
+        let file = fs::File::create(&log).unwrap();
+        let mut serving = command(dir.path(), words)
+            .stdout(Stdio::from(file.try_clone().unwrap()))
+            .stderr(Stdio::from(file))
+            .spawn()
+            .unwrap();
+        let said = || fs::read_to_string(&log).unwrap();
+        wait_until("the service says where it is", || {
+            said().contains("Mount it: assetfs mount DIR --base-url http")
+        });
+        // It listens for SIGTERM when everything is said.
+        run(Command::new("kill").arg(serving.id().to_string()));
+        serving.wait().unwrap();
+        said()
+    };
+    let usual = said_of("serve --listen 0.0.0.0:0 --no-pictures");
+    assert!(usual.contains("`--public-url http://NAME:"), "{usual}");
+    let named = said_of("serve --listen 0.0.0.0:0 --no-pictures --public-url http://studio:8080");
+    assert!(!named.contains("Other machines cannot"), "{named}");
+}

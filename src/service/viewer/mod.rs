@@ -88,7 +88,7 @@ pub fn page(exhibit: &Exhibit<'_>) -> Page {
     let policy = format!(
         "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'nonce-{nonce}' {MODEL_VIEWER_STYLE}; \
          img-src 'self' data: blob:{storage}; connect-src 'self' data: blob:{storage}; \
-         worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors *"
+         worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors * file:"
     );
     Page { html, policy }
 }
@@ -133,8 +133,7 @@ pub fn waiting_page(name: &str) -> Page {
 </html>
 "#
     );
-    let policy =
-        "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors *";
+    let policy = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors * file:";
     Page {
         html,
         policy: policy.to_owned(),

@@ -93,7 +93,7 @@ function showStage(stage, asset, renders, signal) {
       changed();
     }) }, icon('retry', 18), 'Import again');
     fill(stage, problemBox({ message: asset.error_message ?? state.word },
-      h('div', {}, h('p.hint', {}, 'Mend the file and upload it again. If a file was missing, upload the whole folder.'), again)));
+      h('div', {}, h('p.hint', {}, 'Once that is mended, import the model again, or upload it again. If a file was missing, upload the whole folder.'), again)));
     return;
   }
   if (state.kind !== 'good') {

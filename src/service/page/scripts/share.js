@@ -15,8 +15,8 @@ export function copied(label, text, isLong) {
 export function reachHint(address) {
   const host = new URL(address).hostname;
   if (host !== 'localhost' && host !== '[::1]' && !host.startsWith('127.')) return null;
-  return h('p.hint', {}, 'This address works on this machine only, because the service listens here alone; ',
-    h('code', {}, 'assetfs serve --help'), ' says how others can reach it.');
+  return h('p.hint', {}, 'This address works on this machine only. For others, run the service by ',
+    h('code', {}, 'assetfs serve --listen 0.0.0.0:8080 --public-url http://NAME:8080'), ', with the name of this machine.');
 }
 
 /** A button that shows the address of this view. Who opens it without a session signs in first and comes here then. */
