@@ -219,6 +219,34 @@ fn models_whose_results_would_be_one_file_are_refused_before_anything_is_made() 
     let ran = build(&bench, &[]).expect(2);
     assert!(ran.err().contains("would be one result"), "{}", ran.err());
     assert_eq!(visible(&bench), Vec::<String>::new());
+    fs::remove_file(bench.path("models/m0.stl")).unwrap();
+    // Characters that a file cannot have everywhere become `_` in the names of results.
+    bench.write("models/m:0.glb", &numbered_glb(1));
+    bench.write("models/m_0.glb", &numbered_glb(2));
+    let ran = build(&bench, &[]).expect(2);
+    let said = ran.err();
+    assert!(said.contains("would be one result"), "{said}");
+    assert!(
+        said.contains("m:0.glb (web)") && said.contains("dist/m_0.web"),
+        "{said}"
+    );
+    assert_eq!(visible(&bench), Vec::<String>::new());
+}
+
+#[test]
+fn a_template_that_makes_two_results_one_file_is_refused() {
+    let text = "models = 'models'\nname = '{preset}-{model}.{ext}'\n[presets]\na = 'Lossless Clean-Up'\n\
+                a-b = 'phone.json'\n";
+    let bench = bench(text, 0);
+    bench.write("models/b-c.glb", &numbered_glb(1));
+    bench.write("models/c.glb", &numbered_glb(2));
+    let ran = build(&bench, &[]).expect(2);
+    assert!(
+        ran.err().contains("a-b-c: rename one of them"),
+        "{}",
+        ran.err()
+    );
+    assert_eq!(visible(&bench), Vec::<String>::new());
 }
 
 #[test]

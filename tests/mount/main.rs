@@ -9,6 +9,7 @@ mod at_the_shell;
 mod bad_input;
 mod browser;
 mod bucket;
+mod building;
 mod bulk;
 mod commands;
 mod copying;

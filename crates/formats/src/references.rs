@@ -4,6 +4,7 @@
 //! Returns paths relative to the folder of the upload; [`resolve`](super::resolve) finds the files that they mean. Files outside of the
 //! folder, on another machine or embedded in the file are not returned.
 
+mod renamed;
 mod usda;
 
 use std::fs::File;
@@ -12,6 +13,7 @@ use std::io::{BufReader, Read as _, Seek as _, SeekFrom};
 
 use serde::Deserialize;
 
+pub use self::renamed::{NewNames, name_again};
 use crate::resolve::{Found, ModelFiles, Target};
 use crate::text::decoded;
 use crate::{extension, wavefront};

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde_with::DeserializeFromStr;
 
+use assetfs_formats::file_names::safe_stem;
+
 /// A template of paths below the folder of results. It has a part for folders, which may be empty, and one for the name
 /// without its extension: the extension is that of each exported file.
 #[derive(Debug, Clone, PartialEq, Eq, DeserializeFromStr)]
@@ -84,6 +86,12 @@ impl OutputName {
         self.stem.replace(PRESET, preset)
     }
 
+    /// The path of a result below the folder of results, without its extension.
+    pub(super) fn path(&self, model: &str, preset: &str) -> PathBuf {
+        let stem = replaced(&self.stem, model, preset);
+        self.folder(model, preset).join(safe_stem(&stem))
+    }
+
     /// The template as it was written, to see whether it has changed.
     pub(super) fn text(&self) -> String {
         match self.folder.is_empty() {
@@ -135,6 +143,15 @@ mod tests {
             name.folder("{preset}", "{model}"),
             Path::new("{preset}/{model}")
         );
+    }
+
+    #[test]
+    fn characters_that_files_cannot_have_are_replaced_before_names_are_compared() {
+        let name = OutputName::default();
+        assert_eq!(name.path("a:b", "web"), Path::new("a_b.web"));
+        let name: OutputName = "{preset}/{preset}-{model}.{ext}".parse().unwrap();
+        assert_eq!(name.path("c", "a-b"), Path::new("a-b/a-b-c"));
+        assert_eq!(name.path("{preset}", "x"), Path::new("x/x-{preset}"));
     }
 
     #[test]

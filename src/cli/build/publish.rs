@@ -14,6 +14,7 @@ use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::super::exported_files::exports;
 use super::super::files;
 use super::super::watch::Key;
 use crate::durable::{sync_dir, write_atomic};
@@ -50,9 +51,6 @@ pub(super) struct Publisher {
     records: PathBuf,
     known: BTreeMap<Key, Published>,
 }
-
-/// What is in a folder of results beside the exported files.
-const NOT_EXPORTS: [&str; 4] = ["analysis", "before-after.png", "renders", "ERROR.txt"];
 
 impl Publisher {
     /// Reads the records in the folder `records`; `out` is the folder of results. Both exist.
@@ -257,21 +255,6 @@ impl PublishedFile {
 /// Whether a folder of results has exported files.
 pub(super) fn has_exports(results: &Path) -> Result<bool> {
     Ok(!exports(results)?.is_empty())
-}
-
-/// The exported files below a folder of results.
-fn exports(results: &Path) -> Result<Vec<PathBuf>> {
-    let is_export = |path: &PathBuf| {
-        let first = path
-            .components()
-            .next()
-            .map(|part| part.as_os_str().to_owned());
-        !NOT_EXPORTS
-            .iter()
-            .any(|name| first.as_deref() == Some(name.as_ref()))
-    };
-    let below = files::below(results)?.into_iter().map(|file| file.path);
-    Ok(below.filter(is_export).collect())
 }
 
 fn move_file(from: &Path, to: &Path) -> Result<()> {

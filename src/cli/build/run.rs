@@ -16,7 +16,7 @@ use super::super::output;
 use super::super::removal_limit::{self, RemovalRefused};
 use super::super::result_facts::ResultFacts;
 use super::super::table::counted;
-use super::super::watch::{self, Back, Key, Queue};
+use super::super::watch::{self, Back, DriveNames, Key, Queue};
 use super::super::watch_engine::EngineTurns;
 use super::args::BuildArgs;
 use super::build_file::BuildFile;
@@ -45,8 +45,8 @@ struct Build<'a> {
 pub(super) fn build(args: &BuildArgs) -> Result<(Vec<Built>, Result<()>)> {
     let mut file = BuildFile::read(&args.file)?;
     let presets = presets_of(&file)?;
-    let back = back(args, &file)?;
     let models = folders_of_models(&file)?;
+    let back = back(args, &file, &models)?;
     file.out = watch::folder_of_results(&file.out, &models, "`out`")?;
     let mut build = Build::open(args, file)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -84,15 +84,29 @@ fn folders_of_models(file: &BuildFile) -> Result<Vec<PathBuf>> {
 }
 
 /// # Errors
-/// If two models would have results of one name: before anything is made or paid.
-fn check_names(queues: &[Queue]) -> Result<()> {
-    let mut known: BTreeMap<&str, &Path> = BTreeMap::new();
+/// If two models would be one model of a drive, or two results one file: before anything is made or paid.
+fn check_names(file: &BuildFile, queues: &[Queue]) -> Result<()> {
+    let mut stems: BTreeMap<&str, &Path> = BTreeMap::new();
+    let mut results: BTreeMap<PathBuf, (&Path, &str)> = BTreeMap::new();
     for source in queues.iter().flat_map(Queue::sources) {
-        if let Some(other) = known.insert(&source.stem, &source.path) {
+        if let Some(other) = stems.insert(&source.stem, &source.path) {
             return Err(WrongUse(format!(
                 "{} and {} would be one result, because `name` has only their name without its ending; rename one of them",
                 other.display(),
                 source.path.display()
+            ))
+            .into());
+        }
+        for preset in file.presets.keys() {
+            let result = file.name.path(&source.stem, preset);
+            let Some((other, of)) = results.insert(result.clone(), (&source.path, preset)) else {
+                continue;
+            };
+            return Err(WrongUse(format!(
+                "{} ({of}) and {} ({preset}) would be one result, {}: rename one of them, or change `name`",
+                other.display(),
+                source.path.display(),
+                file.out.join(result).display()
             ))
             .into());
         }
@@ -108,10 +122,14 @@ fn presets_of(file: &BuildFile) -> Result<Vec<ModelPreset>> {
     presets.collect()
 }
 
-fn back(args: &BuildArgs, file: &BuildFile) -> Result<Back> {
+fn back(args: &BuildArgs, file: &BuildFile, models: &[PathBuf]) -> Result<Back> {
+    let drive = |mount: Option<&Path>| {
+        let names = DriveNames::Own(models.to_vec());
+        Back::drive(mount, "build --drive", names)
+    };
     match (&args.drive, &file.drive) {
-        (Some(mount), _) => Back::drive(mount.as_deref(), "build --drive"),
-        (None, Some(mount)) => Back::drive(Some(mount), "build --drive"),
+        (Some(mount), _) => drive(mount.as_deref()),
+        (None, Some(mount)) => drive(Some(mount)),
         (None, None) => {
             let jobs = args.jobs.map(|jobs| jobs.get());
             Ok(Back::Engine(EngineTurns::new(
@@ -150,7 +168,7 @@ impl<'a> Build<'a> {
             queue.look()?;
             queues.push(queue);
         }
-        check_names(&queues)?;
+        check_names(&self.file, &queues)?;
         let mut all = Vec::new();
         for mut queue in queues {
             self.run_folder(&mut queue, &stop).await?;

@@ -1,10 +1,10 @@
 //! The files of a model on the local disk, as the drive would send them: those that it would not send are left out.
 
-use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -27,7 +27,7 @@ pub(in crate::cli) struct SourceFile {
     pub(in crate::cli) place: PathBuf,
     pub(in crate::cli) len: u64,
     /// Computed at its first use and kept, because a model is compared several times.
-    checksum: OnceCell<String>,
+    checksum: OnceLock<String>,
 }
 
 impl SourceFile {
@@ -39,7 +39,7 @@ impl SourceFile {
                 false => file.path.clone(),
             },
             len: file.len,
-            checksum: OnceCell::new(),
+            checksum: OnceLock::new(),
         }
     }
 

@@ -22,10 +22,11 @@ pub(in crate::cli) struct ModelPreset {
     /// The stem of its file, or its name.
     pub(in crate::cli) label: String,
     pub(in crate::cli) config: Config,
-    /// The name of the exports without extension, in which `{model}` stands for the model; without it, the configuration and
-    /// the model say how they are named.
+    /// What the exports are called without extension, in which `{model}` stands for the model; without it, the configuration
+    /// and the model say how they are named. It is no part of what is sent, so the same preset is the same text for every
+    /// command.
     export_name: Option<String>,
-    /// A hash of the configuration and the export name.
+    /// A hash of the configuration and the export name: a result is fetched again when one of them has changed.
     pub(in crate::cli) hash: String,
 }
 
@@ -99,24 +100,21 @@ impl ModelPreset {
         export_name: Option<String>,
     ) -> Result<ModelPreset> {
         let stamp = stamp_of(&given);
-        let config = with_export_name(chosen_preset::choose(&given)?, export_name.as_deref());
+        let config = chosen_preset::choose(&given)?;
         Ok(ModelPreset {
             given,
             stamp,
             label,
-            hash: hash_of(&config)?,
+            hash: hash_with_name(&config, export_name.as_deref())?,
             config,
             export_name,
         })
     }
 
-    /// The preset for a model of this name.
-    pub(in crate::cli) fn of_model(&self, model: &str) -> ModelPreset {
-        let mut preset = self.clone();
-        let export_name = self.export_name.as_ref();
-        let export_name = export_name.map(|name| name.replace(MODEL, model));
-        preset.config = with_export_name(preset.config, export_name.as_deref());
-        preset
+    /// What the exports of a model are called without extension, if the preset says so.
+    pub(in crate::cli) fn export_name(&self, model: &str) -> Option<String> {
+        let name = self.export_name.as_ref();
+        name.map(|name| name.replace(MODEL, model))
     }
 
     /// Reads its file again if that has changed.
@@ -129,16 +127,14 @@ impl ModelPreset {
             return Ok(());
         }
         self.stamp = stamp;
-        let config = chosen_preset::choose(&self.given)?;
-        let config = with_export_name(config, self.export_name.as_deref());
-        self.hash = hash_of(&config)?;
-        self.config = config;
+        self.config = chosen_preset::choose(&self.given)?;
+        self.hash = hash_with_name(&self.config, self.export_name.as_deref())?;
         Ok(())
     }
 
     /// The path that its text has, or would have, in a model's `optimize/`.
     pub(in crate::cli) fn text_in(&self, model: &Path) -> Result<PathBuf> {
-        on_drive::text_of(model, &self.label, &self.hash, &self.config)
+        on_drive::text_of(model, &self.label, &hash_of(&self.config)?, &self.config)
     }
 
     /// Puts it into the model's folder of jobs, unless it is there; returns its text.
@@ -167,11 +163,12 @@ fn same_label(label: &str) -> anyhow::Error {
     .into()
 }
 
-fn with_export_name(mut config: Config, name: Option<&str>) -> Config {
+fn hash_with_name(config: &Config, name: Option<&str>) -> Result<String> {
+    let mut config = config.clone();
     if let Some(name) = name {
         config.insert("exportName".to_owned(), name.into());
     }
-    config
+    hash_of(&config)
 }
 
 fn hash_of(config: &Config) -> Result<String> {

@@ -80,8 +80,10 @@ pub(super) struct Ended {
 }
 
 /// How a model is replaced.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct ReplaceOptions {
+    /// The command of the drive that sends a draft.
+    order: &'static str,
     remove_old: bool,
     no_wait: bool,
     timeout: Option<Span>,
@@ -90,11 +92,13 @@ pub(super) struct ReplaceOptions {
 
 impl ReplaceOptions {
     /// The old version is kept, the new one waited for, and nothing shown.
-    pub(super) fn quiet(timeout: Option<Span>) -> ReplaceOptions {
+    pub(super) fn quiet(timeout: Option<Span>, order: &'static str) -> ReplaceOptions {
         ReplaceOptions {
+            order,
+            remove_old: false,
+            no_wait: false,
             timeout,
             quiet: true,
-            ..ReplaceOptions::default()
         }
     }
 }
@@ -166,6 +170,7 @@ impl Replacement {
         source::check_is_not_model(&source, &model, args)?;
         source::check_stands_alone(&source)?;
         let options = ReplaceOptions {
+            order: "commit",
             remove_old: args.remove_old,
             no_wait: args.no_wait,
             timeout: args.timeout,

@@ -8,28 +8,25 @@ mod guard;
 mod plan;
 mod report;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use clap_complete::engine::ArgValueCompleter;
 
 use self::guard::Memory;
-use self::plan::{Brings, SyncPlan, SyncStep, Wanted};
+use self::plan::{SyncPlan, Wanted};
 use self::report::{BroughtModel, DroppedText, Report, SyncOutcome};
 use super::at_once::at_once;
+use super::bring::{BringStep, Bringer, Brings, Lacking};
 use super::completers;
-use super::control::commit_at;
-use super::exit::{Exit, TimedOut, WrongUse};
+use super::exit::{Exit, WrongUse};
 use super::files::percent;
-use super::models_of_folder::{ModelPreset, NewFiles, left_out};
+use super::models_of_folder::{ModelPreset, left_out};
 use super::mounted::{self, MountedDrive};
 use super::progress::Progress;
 use super::removal_limit::{self, RemovalRefused};
-use super::replace::{ReplaceOptions, ReplaceOutcome, Replacement};
 use super::settings::Span;
 use super::table::counted;
-use super::wait::{State, wait_for};
 use crate::drive::StatusWord;
 use crate::fuse::shell_quoted;
 
@@ -206,29 +203,14 @@ impl Sync<'_> {
             old: None,
             texts: Vec::new(),
         };
-        brought.outcome = match wanted.step {
-            SyncStep::Nothing => Ok(SyncOutcome::Unchanged),
-            SyncStep::OtherName => Ok(SyncOutcome::OtherName),
-            SyncStep::Fail(error) => Err(error),
-            SyncStep::Bring(_, Brings::UnderWay) => {
-                self.finish(&brought.model).map(|()| SyncOutcome::Added)
+        let bringer = Bringer::new(self.drive.clone(), self.args.timeout);
+        match bringer.bring(wanted.step, &brought.model, Lacking::Refused) {
+            Ok(done) => {
+                brought.old = done.old;
+                brought.outcome = Ok(done.outcome.into());
             }
-            SyncStep::Bring(files, Brings::New | Brings::Changed) => {
-                let ended = self.replace(files, &brought.model);
-                ended.map(|(outcome, old)| {
-                    brought.old = old;
-                    match outcome {
-                        ReplaceOutcome::Made | ReplaceOutcome::Uploading => SyncOutcome::Added,
-                        ReplaceOutcome::Replaced => SyncOutcome::Replaced,
-                        ReplaceOutcome::Unchanged => SyncOutcome::Unchanged,
-                    }
-                })
-            }
-            SyncStep::Rename(draft) => self
-                .rename(&draft, &brought.model)
-                .and_then(|()| self.finish(&brought.model))
-                .map(|()| SyncOutcome::Renamed),
-        };
+            Err(error) => brought.outcome = Err(error),
+        }
         if brought.outcome.is_ok() {
             let texts = self.presets.iter();
             brought.texts = texts
@@ -236,48 +218,6 @@ impl Sync<'_> {
                 .collect();
         }
         brought
-    }
-
-    fn replace(&self, files: NewFiles, model: &Path) -> Result<(ReplaceOutcome, Option<String>)> {
-        let options = ReplaceOptions::quiet(self.args.timeout);
-        let replacement = Replacement::new(self.drive.clone(), files, model.to_owned(), options);
-        let ended = replacement.replace()?;
-        let is_replaced = ended.outcome == ReplaceOutcome::Replaced;
-        Ok((ended.outcome, ended.old.filter(|_| is_replaced)))
-    }
-
-    /// Sends a draft that has the files of its source, which nobody else may be about to do, and waits until it is complete.
-    fn finish(&self, model: &Path) -> Result<()> {
-        if mounted::item_id(model)?.is_none() {
-            commit_at(model, "commit")?;
-        }
-        let timeout = self.args.timeout.map(|timeout| timeout.0);
-        let waited = wait_for(&[model.to_owned()], timeout, true)?;
-        match waited.states.into_iter().next() {
-            Some((_, State::Failed(_, why))) => bail!("{why}"),
-            Some((_, State::Going(_, status))) => {
-                Err(TimedOut(format!("timed out while {status}; its upload goes on")).into())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Renames a draft; a loose file keeps its extension.
-    fn rename(&self, draft: &Path, model: &Path) -> Result<()> {
-        let to = match draft.is_file() {
-            true => {
-                let extension = draft.extension().unwrap_or_default().to_string_lossy();
-                model.with_file_name(format!(
-                    "{}.{extension}",
-                    model.file_name().unwrap_or_default().to_string_lossy()
-                ))
-            }
-            false => model.to_owned(),
-        };
-        fs::rename(draft, &to).map_err(|error| match mounted::why(draft).ok().flatten() {
-            Some(why) => anyhow::anyhow!("{why}"),
-            None => anyhow::Error::new(error).context(shell_quoted(draft)),
-        })
     }
 
     /// Deletes what the folder lacks, and the versions that were replaced.
@@ -325,7 +265,7 @@ impl Sync<'_> {
     fn show(&self, plan: SyncPlan, report: &mut Report) {
         for wanted in plan.wanted {
             let texts = match &wanted.step {
-                SyncStep::Nothing | SyncStep::OtherName => {
+                BringStep::Nothing | BringStep::OtherName => {
                     let presets = self.presets.iter();
                     presets
                         .filter_map(|preset| missing_text(&wanted.model, preset))
@@ -334,12 +274,12 @@ impl Sync<'_> {
                 _ => Vec::new(),
             };
             let outcome = match wanted.step {
-                SyncStep::Nothing => Ok(SyncOutcome::Unchanged),
-                SyncStep::Bring(_, Brings::New | Brings::UnderWay) => Ok(SyncOutcome::Added),
-                SyncStep::Bring(_, Brings::Changed) => Ok(SyncOutcome::Replaced),
-                SyncStep::Rename(..) => Ok(SyncOutcome::Renamed),
-                SyncStep::OtherName => Ok(SyncOutcome::OtherName),
-                SyncStep::Fail(error) => Err(error),
+                BringStep::Nothing => Ok(SyncOutcome::Unchanged),
+                BringStep::Bring(_, Brings::New | Brings::UnderWay) => Ok(SyncOutcome::Added),
+                BringStep::Bring(_, Brings::Changed) => Ok(SyncOutcome::Replaced),
+                BringStep::Rename(..) => Ok(SyncOutcome::Renamed),
+                BringStep::OtherName => Ok(SyncOutcome::OtherName),
+                BringStep::Fail(error) => Err(error),
             };
             report.note(BroughtModel {
                 source: Some(wanted.source),

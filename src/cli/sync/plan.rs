@@ -1,62 +1,21 @@
 //! What a run has to do: compares the models of a folder with those of a drive. Decides, and changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, anyhow, bail};
-use serde::Deserialize;
+use anyhow::{Result, anyhow};
 
-use super::super::files;
-use super::super::models_of_folder::content::{Content, compare, files_of, is_under_other_name};
-use super::super::models_of_folder::{NewFiles, Source, scan};
-use super::super::mounted::{self, MountedDrive, explain_at};
-use super::super::replace::is_unfinished;
-use crate::drive::{DraftStatus, StatusWord, ends_in_id};
+use super::super::bring::{BringStep, Found, Listed, Look};
+use super::super::models_of_folder::scan;
+use super::super::mounted::MountedDrive;
 use crate::fuse::shell_quoted;
-use crate::outbox::model_of_loose_file;
-
-/// A model or a draft of the drive.
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct Listed {
-    pub(super) name: String,
-    pub(super) id: Option<u64>,
-    state: StatusWord,
-    status: String,
-    reason: Option<String>,
-    bytes: Option<u64>,
-    /// The id of the version that replaces it.
-    replaced_by: Option<u64>,
-}
-
-/// What has to be done for a model of the folder.
-pub(super) enum SyncStep {
-    /// The drive has it.
-    Nothing,
-    /// It becomes a model of the drive, the next version of one, or its upload is waited for.
-    Bring(NewFiles, Brings),
-    /// A draft of this path is renamed, and its upload is waited for.
-    Rename(PathBuf),
-    /// The drive has it under another name, which it keeps.
-    OtherName,
-    Fail(anyhow::Error),
-}
-
-/// Why a model is brought.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Brings {
-    New,
-    Changed,
-    /// It is there and not complete.
-    UnderWay,
-}
 
 /// A model of the folder.
 pub(super) struct Wanted {
     pub(super) source: PathBuf,
     /// The folder of its model in the drive.
     pub(super) model: PathBuf,
-    pub(super) step: SyncStep,
+    pub(super) step: BringStep,
 }
 
 /// What a run has to do.
@@ -74,12 +33,7 @@ pub(super) struct SyncPlan {
 impl SyncPlan {
     pub(super) fn of(dir: &Path, drive: &MountedDrive) -> Result<SyncPlan> {
         let sources = scan(dir, drive.root(), |_| None)?;
-        let look = Look {
-            rawmodels: drive.root().join("rawmodels"),
-            listed: listed(drive)?,
-            versions: drive.status()?.drafts,
-            names: names_in(dir)?,
-        };
+        let look = Look::of(&[dir.to_owned()], drive)?;
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for source in &sources {
             *counts.entry(&source.stem).or_default() += 1;
@@ -98,8 +52,8 @@ impl SyncPlan {
             };
             let (model, step) = match step {
                 Ok(Found::Own(step)) => (source.stem.clone(), step),
-                Ok(Found::Other(name)) => (name, SyncStep::OtherName),
-                Err(error) => (source.stem.clone(), SyncStep::Fail(error)),
+                Ok(Found::Other(name)) => (name, BringStep::OtherName),
+                Err(error) => (source.stem.clone(), BringStep::Fail(error)),
             };
             wanted.push(Wanted {
                 source: source.path.clone(),
@@ -121,151 +75,4 @@ impl SyncPlan {
             uploaded,
         })
     }
-}
-
-/// Where the drive has, or will have, a source.
-enum Found {
-    /// Under its own name.
-    Own(SyncStep),
-    Other(String),
-}
-
-struct Look {
-    rawmodels: PathBuf,
-    listed: Vec<Listed>,
-    versions: Vec<DraftStatus>,
-    /// What the folder has, whether it is a model or not.
-    names: BTreeSet<String>,
-}
-
-impl Look {
-    /// Models whose name nothing in the folder has.
-    fn others(&self) -> Vec<&Listed> {
-        let listed = self.listed.iter();
-        let others = listed.filter(|it| !self.names.contains(it.model_name()));
-        others.filter(|it| !self.is_version(it)).collect()
-    }
-
-    fn is_version(&self, listed: &Listed) -> bool {
-        let path = format!("/rawmodels/{}", listed.name);
-        let mut drafts = self.versions.iter();
-        drafts.any(|draft| draft.path == path && draft.replaces.is_some())
-    }
-
-    fn step(
-        &self,
-        source: &Source,
-        others: &[&Listed],
-        taken: &mut BTreeSet<String>,
-    ) -> Result<Found> {
-        if ends_in_id(&source.stem) {
-            bail!(
-                "{} always means the model with this id; rename it in the folder",
-                shell_quoted(Path::new(&source.stem))
-            );
-        }
-        if source.is_cut_short {
-            bail!("it is not whole: {} is missing", source.lacks.join(", "));
-        }
-        let new = files_of(source)?;
-        let there = self.listed.iter().find(|it| it.model_name() == source.stem);
-        if let Some(there) = there {
-            return Ok(Found::Own(self.step_of_known(new, there, &source.stem)?));
-        }
-        for other in others.iter().filter(|it| !taken.contains(&it.name)) {
-            if !is_under_other_name(&new, &self.rawmodels.join(other.model_name()))? {
-                continue;
-            }
-            taken.insert(other.name.clone());
-            return Ok(match other.id {
-                Some(_) => Found::Other(other.name.clone()),
-                None => Found::Own(SyncStep::Rename(self.rawmodels.join(&other.name))),
-            });
-        }
-        Ok(Found::Own(SyncStep::Bring(new, Brings::New)))
-    }
-
-    /// A model of the name is there.
-    fn step_of_known(&self, new: NewFiles, there: &Listed, name: &str) -> Result<SyncStep> {
-        let model = self.rawmodels.join(name);
-        // A version that failed is not sent again as it is.
-        let of_name = format!("/rawmodels/{name}");
-        let mut versions = self.versions.iter();
-        let version = versions.find(|it| it.replaces.as_deref() == Some(&of_name));
-        if let Some(failed) = version.filter(|it| it.state == StatusWord::Failed) {
-            let path = self
-                .rawmodels
-                .with_file_name(failed.path.trim_start_matches('/'));
-            if new.equals_staged(&path)? {
-                let why = mounted::why(&path)?.unwrap_or_else(|| failed.status.clone());
-                bail!("{why}");
-            }
-        }
-        // It may have all bytes: the run was killed before it could say that the copy is finished.
-        if there.id.is_none() && is_unfinished(&model) {
-            return Ok(SyncStep::Bring(new, Brings::New));
-        }
-        Ok(match compare(&new, &model, there.bytes)? {
-            Content::Same if there.state == StatusWord::Complete => SyncStep::Nothing,
-            Content::Same if there.state == StatusWord::Failed => {
-                let why = there.reason.as_ref().unwrap_or(&there.status);
-                SyncStep::Fail(anyhow!("{why}"))
-            }
-            Content::Same => SyncStep::Bring(new, Brings::UnderWay),
-            Content::Partly | Content::Other => SyncStep::Bring(new, Brings::Changed),
-            Content::Unknown => SyncStep::Fail(anyhow!(
-                "{} was copied in on another machine, and a zip cannot be compared with what is in it; if it has changed, \
-                 `assetfs replace` sends it",
-                shell_quoted(&model)
-            )),
-        })
-    }
-}
-
-impl Listed {
-    /// The name of its model: a loose file is listed with its extension until it is sent.
-    fn model_name(&self) -> &str {
-        let stem = model_of_loose_file(&self.name).filter(|_| self.id.is_none());
-        stem.unwrap_or(&self.name)
-    }
-
-    /// Whether the service knows it by a name that the folder has, and it is no old version of that model.
-    fn is_double(&self, names: &BTreeSet<String>) -> bool {
-        let service_name = self.name.rsplit_once('~').map(|(name, _)| name);
-        let is_of_folder = service_name.is_some_and(|name| names.contains(name));
-        is_of_folder && ends_in_id(&self.name) && self.replaced_by.is_none()
-    }
-}
-
-/// The names in a folder, with and without the extensions: also of what is no model now, as while it is copied.
-fn names_in(dir: &Path) -> Result<BTreeSet<String>> {
-    let mut names = BTreeSet::new();
-    for entry in fs::read_dir(dir).with_context(|| dir.display().to_string())? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        if let Some((stem, _)) = name.rsplit_once('.') {
-            names.insert(stem.to_owned());
-        }
-        names.insert(name);
-    }
-    Ok(names)
-}
-
-fn listed(drive: &MountedDrive) -> Result<Vec<Listed>> {
-    let path = drive.root().join("rawmodels/.assetfs/models.jsonl");
-    let mut text = Vec::new();
-    files::read_from_drive(&path, |part| {
-        text.extend_from_slice(part);
-        true
-    })
-    .map_err(|error| match error.downcast::<std::io::Error>() {
-        Ok(error) => explain_at(&path, error),
-        Err(error) => error,
-    })?;
-    let lines = text
-        .split(|byte| *byte == b'\n')
-        .filter(|line| !line.is_empty());
-    let lines = lines.map(serde_json::from_slice);
-    lines
-        .collect::<Result<_, _>>()
-        .with_context(|| format!("cannot understand {}", path.display()))
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde_json::json;
 
+use super::super::bring::BringOutcome;
 use super::super::exit::{Exit, sentence};
 use super::super::output;
 use super::super::table::counted;
@@ -24,6 +25,18 @@ pub(super) enum SyncOutcome {
     /// A preset was put into a model's `optimize/`.
     Preset,
     Unchanged,
+}
+
+impl From<BringOutcome> for SyncOutcome {
+    fn from(brought: BringOutcome) -> SyncOutcome {
+        match brought {
+            BringOutcome::Unchanged => SyncOutcome::Unchanged,
+            BringOutcome::OtherName => SyncOutcome::OtherName,
+            BringOutcome::Added => SyncOutcome::Added,
+            BringOutcome::Replaced => SyncOutcome::Replaced,
+            BringOutcome::Renamed => SyncOutcome::Renamed,
+        }
+    }
 }
 
 impl SyncOutcome {

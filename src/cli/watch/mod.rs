@@ -30,7 +30,7 @@ use super::settings::Span;
 use super::watch_engine::{EngineArgs, EngineTurns};
 use crate::fuse::shell_quoted;
 pub(super) use queue::{Key, Queue, Settings};
-pub(super) use work::Back;
+pub(super) use work::{Back, DriveNames};
 
 /// How long at most until the folder is looked at again, where changes may not be reported.
 const RESCAN_PERIOD: Duration = Duration::from_secs(10);
@@ -118,7 +118,7 @@ fn open(args: &WatchArgs) -> Result<Queue> {
     let out = folder_of_results(&args.out, std::slice::from_ref(&dir), "--out")?;
     let presets = ModelPreset::read(&args.presets)?;
     let back = match &args.drive {
-        Some(mount) => Back::drive(mount.as_deref(), "watch --drive")?,
+        Some(mount) => Back::drive(mount.as_deref(), "watch --drive", DriveNames::Free)?,
         None => {
             let jobs = args.jobs.map(NonZeroUsize::get);
             Back::Engine(EngineTurns::new(&args.engine, jobs, args.timeout.0)?)

@@ -19,10 +19,12 @@ use super::super::output;
 use super::super::progress::Progress;
 use super::super::result_warnings;
 use super::record::{FORM, Record, RecordState, Records, Upload, sync_tree};
-use super::work::{Back, Job, WorkEvent, is_right, is_taken};
+use super::work::{Back, DriveNames, DrivePlace, Job, WorkEvent, is_right, is_taken};
+use crate::cli::bring::{BringStep, Found, Look};
 use crate::cli::models_of_folder::content::{Content, compare};
 use crate::cli::models_of_folder::on_drive;
 use crate::cli::models_of_folder::{ModelPreset, NewFiles, Source, scan};
+use crate::cli::mounted::MountedDrive;
 use crate::durable::{in_parallel, write_atomic};
 use crate::fuse::shell_quoted;
 
@@ -63,6 +65,10 @@ pub(in crate::cli) struct Queue {
     records: Records,
     progress: Arc<Progress>,
     seen: BTreeMap<String, WatchedModel>,
+    /// What the drive had at the first model that was brought under its own name.
+    look_at_drive: Option<Look>,
+    /// The models of the drive that are those of the folder under another name.
+    taken_in_drive: BTreeSet<String>,
     running: BTreeSet<String>,
     /// Why models failed in this run.
     failed: BTreeMap<Key, String>,
@@ -90,6 +96,8 @@ impl Queue {
             settings,
             records,
             seen: BTreeMap::new(),
+            look_at_drive: None,
+            taken_in_drive: BTreeSet::new(),
             running: BTreeSet::new(),
             failed: BTreeMap::new(),
             sender,
@@ -220,7 +228,7 @@ impl Queue {
         };
         let mut job = Job {
             makes: Vec::new(),
-            upload: self.upload_of(&source, &content)?,
+            place: self.place_of(&source, &content)?,
             timeout: self.settings.timeout,
             content: content.clone(),
             source,
@@ -254,7 +262,10 @@ impl Queue {
                 stamp: job.source.stamp.clone(),
                 content: content.clone(),
                 results,
-                upload: job.upload.clone(),
+                upload: match &job.place {
+                    Some(DrivePlace::Copy(upload)) => Some(upload.clone()),
+                    _ => None,
+                },
                 state: RecordState::Working,
                 form: FORM,
             };
@@ -263,7 +274,6 @@ impl Queue {
                 Back::Engine(_) => self.records.note(begun),
                 Back::Drive(_) => self.records.put(begun)?,
             }
-            let preset = preset.of_model(&job.source.stem);
             job.makes.push((preset, self.records.work_folder()?));
         }
         Ok((!job.makes.is_empty()).then_some(job))
@@ -271,17 +281,54 @@ impl Queue {
 
     fn is_right(&self, record: &Record, preset: &ModelPreset) -> bool {
         match &self.settings.back {
-            Back::Drive(root) if record.form != FORM => is_right(root, record, &preset.config),
+            Back::Drive(back) if record.form != FORM => {
+                is_right(back.drive.root(), record, &preset.config)
+            }
             _ => true,
         }
     }
 
-    /// Where the model is in the drive: where an earlier run put the same bytes and the drive still has them, else under a
-    /// free name.
-    fn upload_of(&self, source: &Source, content: &str) -> Result<Option<Upload>> {
-        let Back::Drive(root) = &self.settings.back else {
+    /// Where the model is in the drive, or comes to.
+    fn place_of(&mut self, source: &Source, content: &str) -> Result<Option<DrivePlace>> {
+        let Back::Drive(back) = self.settings.back.clone() else {
             return Ok(None);
         };
+        Ok(Some(match &back.names {
+            DriveNames::Free => {
+                DrivePlace::Copy(self.upload_of(back.drive.root(), source, content)?)
+            }
+            DriveNames::Own(dirs) => self.bring_step(source, &back.drive, dirs),
+        }))
+    }
+
+    /// What has to be done to have the model in the drive under its own name. What stands against it is the failure of this
+    /// model alone.
+    fn bring_step(
+        &mut self,
+        source: &Source,
+        drive: &MountedDrive,
+        dirs: &[PathBuf],
+    ) -> DrivePlace {
+        let own = on_drive::folder(drive.root(), &source.stem);
+        let mut found = || -> Result<Found> {
+            let look = match self.look_at_drive.take() {
+                Some(look) => look,
+                None => Look::of(dirs, drive)?,
+            };
+            let look = self.look_at_drive.insert(look);
+            look.step(source, &look.others(), &mut self.taken_in_drive)
+        };
+        match found() {
+            Ok(Found::Own(step)) => DrivePlace::Bring(step, own),
+            Ok(Found::Other(name)) => {
+                DrivePlace::Bring(BringStep::OtherName, own.with_file_name(name))
+            }
+            Err(error) => DrivePlace::Bring(BringStep::Fail(error), own),
+        }
+    }
+
+    /// Where an earlier run put the same bytes and the drive still has them, else under a free name.
+    fn upload_of(&self, root: &Path, source: &Source, content: &str) -> Result<Upload> {
         let known = self.records.all().find_map(|record| {
             let is_same = record.entry == source.entry && record.content == content;
             record.upload.as_ref().filter(|_| is_same)
@@ -293,7 +340,7 @@ impl Queue {
                 && is_taken(root, &known.name)?
                 && found_in(&model, source).is_ok_and(|found| found == Content::Other);
             if !is_other {
-                return Ok(Some(known.clone()));
+                return Ok(known.clone());
             }
         }
         let is_ours = |name: &str| {
@@ -309,10 +356,10 @@ impl Queue {
             let is_copied = is_taken(root, &source.stem)?;
             let is_same = || found_in(&model, source).is_ok_and(|it| it == Content::Same);
             if !is_copied || is_same() {
-                return Ok(Some(Upload {
+                return Ok(Upload {
                     name: source.stem.clone(),
                     is_copied,
-                }));
+                });
             }
         }
         // Under a name of the content an earlier run may have put it, whose records are gone.
@@ -321,7 +368,7 @@ impl Queue {
             let model = on_drive::folder(root, &name);
             let is_copied = is_taken(root, &name)?;
             if !is_copied || found_in(&model, source)? == Content::Same {
-                return Ok(Some(Upload { name, is_copied }));
+                return Ok(Upload { name, is_copied });
             }
         }
         bail!(

@@ -11,14 +11,17 @@ use anyhow::{Context, Result, bail};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::super::bring::{BringStep, Bringer, Lacking};
 use super::super::chosen_preset::Config;
 use super::super::control::commit_at;
 use super::super::exit::sentence;
+use super::super::exported_files::name_exports;
 use super::super::files;
 use super::super::models_of_folder::{ModelPreset, Source, on_drive};
 use super::super::mounted::{self, CommandRefused, MountedDrive};
 use super::super::progress::Progress;
 use super::super::result_facts::ResultFacts;
+use super::super::settings::Span;
 use super::super::wait::{State, wait_for};
 use super::super::watch_engine::{EngineTurns, TurnModel};
 use super::record::{Record, Upload};
@@ -36,20 +39,43 @@ pub(in crate::cli) enum Back {
     /// The engine on this machine.
     Engine(EngineTurns),
     /// The drive that is mounted here.
-    Drive(PathBuf),
+    Drive(DriveBack),
+}
+
+/// A mounted drive that does the work.
+#[derive(Debug, Clone)]
+pub(in crate::cli) struct DriveBack {
+    pub(super) drive: MountedDrive,
+    pub(super) names: DriveNames,
+}
+
+/// Which models of the drive those of a folder are.
+#[derive(Debug, Clone)]
+pub(in crate::cli) enum DriveNames {
+    /// A changed model, or one whose name the drive has, is another model, with a name that is free.
+    Free,
+    /// Each has its own name, and a changed one becomes the next version, as with `assetfs sync`. These are all folders of
+    /// models.
+    Own(Vec<PathBuf>),
 }
 
 /// One model to be done.
-#[derive(Debug)]
 pub(super) struct Job {
     pub(super) source: Source,
     /// A hash of its bytes.
     pub(super) content: String,
     /// The presets that it needs, each with an empty folder for its results.
     pub(super) makes: Vec<(ModelPreset, PathBuf)>,
-    /// Where it is in the drive.
-    pub(super) upload: Option<Upload>,
+    /// Where it is in the drive; `None` if the engine does the work.
+    pub(super) place: Option<DrivePlace>,
     pub(super) timeout: Duration,
+}
+
+/// Where a model is in the drive, or comes to.
+pub(super) enum DrivePlace {
+    Copy(Upload),
+    /// This is done to have it at this path.
+    Bring(BringStep, PathBuf),
 }
 
 /// What is reported of a job.
@@ -70,9 +96,13 @@ pub(super) enum WorkEvent {
 
 impl Back {
     /// The drive at `mount`; `command` is for the error if it has to be named.
-    pub(in crate::cli) fn drive(mount: Option<&Path>, command: &str) -> Result<Back> {
+    pub(in crate::cli) fn drive(
+        mount: Option<&Path>,
+        command: &str,
+        names: DriveNames,
+    ) -> Result<Back> {
         let drive = MountedDrive::at_or_only(mount, command)?;
-        Ok(Back::Drive(drive.root().to_owned()))
+        Ok(Back::Drive(DriveBack { drive, names }))
     }
 
     /// Maximum number of models in progress. For the engine that is more than its worker processes, so that they work while
@@ -98,8 +128,8 @@ impl Back {
                     engine(&turns, &job, &progress, &stop, &events).await;
                 });
             }
-            Back::Drive(root) => {
-                tokio::task::spawn_blocking(move || drive(&root, &job, &events));
+            Back::Drive(back) => {
+                tokio::task::spawn_blocking(move || drive(back.drive, job, &events));
             }
         }
     }
@@ -145,6 +175,10 @@ fn report(
     folder: &Path,
     made: Result<()>,
 ) {
+    let made = made.and_then(|()| match preset.export_name(&job.source.stem) {
+        Some(name) => name_exports(folder, &name),
+        None => Ok(()),
+    });
     // Without a receiver the program is ending.
     let _ = events.send(WorkEvent::Made {
         entry: job.source.entry.clone(),
@@ -156,10 +190,11 @@ fn report(
 
 /// Copies the model in, drops the presets, waits, and copies the results out. Each step that an earlier run made is
 /// found and not made again: the drive itself says what it has.
-fn drive(root: &Path, job: &Job, events: &mpsc::UnboundedSender<WorkEvent>) {
-    let entry = || job.source.entry.clone();
-    let uploaded = upload(root, job, || {
-        drop(events.send(WorkEvent::Copied { entry: entry() }))
+fn drive(drive: MountedDrive, mut job: Job, events: &mpsc::UnboundedSender<WorkEvent>) {
+    let entry = job.source.entry.clone();
+    let uploaded = upload(drive, &mut job, || {
+        let entry = entry.clone();
+        drop(events.send(WorkEvent::Copied { entry }))
     });
     match uploaded {
         Ok(model) => {
@@ -170,31 +205,39 @@ fn drive(root: &Path, job: &Job, events: &mpsc::UnboundedSender<WorkEvent>) {
                 .collect();
             for ((preset, folder), dropped) in job.makes.iter().zip(dropped) {
                 let made = dropped.and_then(|text| fetch(&text, folder, job.timeout));
-                report(events, job, preset, folder, made);
+                report(events, &job, preset, folder, made);
             }
         }
         Err(error) => {
             let why = sentence(&error);
             for (preset, folder) in &job.makes {
-                report(
-                    events,
-                    job,
-                    preset,
-                    folder,
-                    Err(anyhow::anyhow!(why.clone())),
-                );
+                let failed = Err(anyhow::anyhow!(why.clone()));
+                report(events, &job, preset, folder, failed);
             }
         }
     }
-    let _ = events.send(WorkEvent::Over { entry: entry() });
+    let _ = events.send(WorkEvent::Over { entry });
 }
 
 /// The model's folder in the drive, complete.
-fn upload(root: &Path, job: &Job, copied: impl FnOnce()) -> Result<PathBuf> {
-    let upload = job
-        .upload
-        .as_ref()
-        .context("no name was chosen in the drive")?;
+fn upload(drive: MountedDrive, job: &mut Job, copied: impl FnOnce()) -> Result<PathBuf> {
+    match job
+        .place
+        .take()
+        .context("no name was chosen in the drive")?
+    {
+        DrivePlace::Copy(upload) => copy_in(drive.root(), job, &upload, copied),
+        DrivePlace::Bring(step, model) => {
+            let bringer = Bringer::new(drive, Some(Span(job.timeout)));
+            // As the engine, which makes a result of it and warns of what is missing.
+            bringer.bring(step, &model, Lacking::Sent)?;
+            Ok(model)
+        }
+    }
+}
+
+/// Copies a model in under a name that was chosen for it.
+fn copy_in(root: &Path, job: &Job, upload: &Upload, copied: impl FnOnce()) -> Result<PathBuf> {
     let model = on_drive::folder(root, &upload.name);
     if !upload.is_copied || !model.exists() {
         for file in &job.source.files {

@@ -4,6 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use xxhash_rust::xxh3::xxh3_128;
 
+pub use assetfs_formats::file_names::safe_stem as safe;
+
 use super::super::scene::{Image, without_extension};
 
 /// The names already given in an export folder, without regard to case.
@@ -17,12 +19,6 @@ pub struct Names {
     /// The files of images by their names' prefix, their extension and a hash of their bytes.
     images: HashMap<(String, String, u128), String>,
 }
-
-/// Longer names with an extension exceed the limits of some file systems.
-const MAX_STEM_LEN_CHARS: usize = 120;
-/// Linux and zip readers take 255 bytes; the rest is for a number and an extension. A letter of most scripts has two to
-/// four bytes.
-const MAX_STEM_LEN_BYTES: usize = 200;
 
 impl Names {
     /// An empty set of names; texture files start with `texture_prefix`.
@@ -109,25 +105,6 @@ pub(super) fn one_word(name: &str) -> String {
             }
         })
         .collect()
-}
-
-/// The name without characters that some file system refuses.
-pub fn safe(name: &str) -> String {
-    let plain: String = name
-        .chars()
-        .map(|letter| match letter {
-            '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|' => '_',
-            letter if letter.is_control() => '_',
-            letter => letter,
-        })
-        .take(MAX_STEM_LEN_CHARS)
-        .collect();
-    let plain = &plain[..plain.floor_char_boundary(MAX_STEM_LEN_BYTES)];
-    let plain = plain.trim().trim_start_matches('.').trim_end_matches('.');
-    if plain.is_empty() {
-        return "model".to_owned();
-    }
-    plain.to_owned()
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use super::names::Names;
 use super::out_file::OutFile;
 use super::rounding::Steps;
 use super::views::Views;
+use assetfs_formats::file_names::uri_of_name;
 use compact::compact;
 use references::{fit_textures, image_places, write_blobs, write_tables};
 
@@ -48,7 +49,7 @@ pub fn write_gltf(
     let mut writer = GltfWriter::new(scene, compression);
     let (images, image_files) = writer.name_images(stem, names);
     let bin_name = names.take(stem, "bin");
-    let (json, bin) = writer.finish(images, Some(&percent_encode(&bin_name)));
+    let (json, bin) = writer.finish(images, Some(&uri_of_name(&bin_name)));
     let mut files = Vec::new();
     if !bin.is_empty() {
         files.push(OutFile {
@@ -67,18 +68,6 @@ pub fn write_gltf(
 
 fn to_text(json: &Map<String, Value>) -> Vec<u8> {
     serde_json::to_vec(json).expect("a JSON value can be written to memory")
-}
-
-/// A file name as a URI: percent-encodes every character that is not unreserved.
-pub(super) fn percent_encode(name: &str) -> String {
-    use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-    const KEPT: &AsciiSet = &NON_ALPHANUMERIC
-        .remove(b'-')
-        .remove(b'.')
-        .remove(b'_')
-        .remove(b'~')
-        .remove(b'/');
-    utf8_percent_encode(name, KEPT).to_string()
 }
 
 struct GltfWriter<'s> {
@@ -242,7 +231,7 @@ impl<'s> GltfWriter<'s> {
         for (index, (image, _)) in shown.filter(|(_, place)| place.is_some()).enumerate() {
             let name = names.take_image(image, stem, index, image.extension());
             let mut json = image.json.clone();
-            json.insert("uri".to_owned(), percent_encode(&name).into());
+            json.insert("uri".to_owned(), uri_of_name(&name).into());
             images.push(Value::Object(json));
             if files.iter().all(|file: &OutFile| file.name != name) {
                 files.push(OutFile {
