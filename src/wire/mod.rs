@@ -60,7 +60,8 @@ pub use preset::{
 pub use preset_name::{PresetNamed, Staleness, find_preset, is_with_id};
 pub use preset_text::{PresetText, PresetTextError};
 pub use rapid::{
-    JobStatus, ModelFiles, QcScore, RapidForm, RapidMeta, RapidModel, SourceModel, Thumbnail,
+    JobStatus, ModelFiles, QcScore, RapidForm, RapidMeta, RapidModel, SourceModel, TRIANGLES,
+    Thumbnail, WARNINGS,
 };
 pub use secret::{Password, SignedUrl, Token};
 pub use status::{ConversionStatus, JobState, OptimizationStatus, UploadStatus};

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use assetfs::client::{ListQuery, Priority};
 use assetfs::drive::DriveError;
 use assetfs::wire::{AssetId, RapidId};
+use serde_json::json;
 
 use crate::support::account::{Account, MINIMAL_GLTF, Mounted};
 use crate::support::tree::Tree;
@@ -591,13 +592,28 @@ async fn the_list_of_results_is_made_from_list_pages_alone() {
         .mount_apart(1, |config| config.refresh = refresh)
         .await;
     let before = client.budget().taken;
+    let mut read = Vec::new();
     for file in ["results.jsonl", "stale.jsonl", "results.jsonl"] {
         let path = format!("/rapidmodels/.assetfs/{file}");
-        apart.tree.read_text(&path).await.unwrap();
+        read.push(apart.tree.read_text(&path).await.unwrap());
     }
     let links = apart.tree.list("/rapidmodels/.assetfs/by-source/cube");
     assert_eq!(links.await.unwrap(), ["ar", "web"]);
-    // One page of results, one of models, the presets of the account and of the service.
-    assert_eq!(client.budget().taken - before, 4);
+    // One page of results, one of models, one of embeds, the presets of the account and of the service.
+    assert_eq!(client.budget().taken - before, 5);
+    assert_eq!(read[0], read[2]);
+    for line in read[0].lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["files"], json!(["cube.glb"]), "{line}");
+        assert!(
+            line["triangles"].as_u64().is_some_and(|it| it > 0),
+            "{line}"
+        );
+        let warnings = line["warnings"].as_array().unwrap();
+        assert!(warnings.iter().all(|it| it["code"].is_string()), "{line}");
+        // This worker makes no pictures.
+        assert!(line.get("thumbnail").is_none(), "{line}");
+        assert_eq!((&line["embeds"], &line["points"]), (&json!([]), &json!(1)));
+    }
     apart.close().await;
 }

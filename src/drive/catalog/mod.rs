@@ -63,7 +63,7 @@ pub(super) use models::{
 pub(super) use orphans::refresh_orphans;
 pub(super) use parts::{Catalog, OnChange};
 pub(super) use pins::keep_pins;
-pub(super) use points::points_spent;
+pub(super) use points::{POINTS_OF_A_RESULT, points_spent};
 pub(super) use presets::{preset_gone, preset_overlay};
 pub(super) use reasons::{asset_failure, asset_status, learn_reason, model_status, rapid_status};
 pub(super) use results::{done_result, learn_results_of, results_by_text};

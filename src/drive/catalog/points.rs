@@ -14,6 +14,9 @@ use crate::wire::{AssetId, NotedPreset, RapidId, Timestamp};
 
 const TABLE: &str = "points";
 
+/// What an optimization costs.
+pub const POINTS_OF_A_RESULT: u64 = 1;
+
 /// One optimization.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PointSpent {

@@ -9,7 +9,7 @@ use super::listing_folder::{TOKENS, WEBHOOKS};
 use super::model_lists::push_line;
 use super::node::Row;
 use super::place::{AttributeRule, Lifetime, Place, Text};
-use crate::drive::catalog::{account_value, points_spent, refresh_listing};
+use crate::drive::catalog::{POINTS_OF_A_RESULT, account_value, points_spent, refresh_listing};
 use crate::drive::error::DriveResult;
 use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
@@ -112,7 +112,7 @@ impl Place for PointsLog {
                 preset_id,
                 config_hash: point.config,
                 result: point.result.0,
-                points: 1,
+                points: POINTS_OF_A_RESULT,
                 is_deleted: !is_there,
             };
             push_line(&mut text, &line)?;

@@ -10,17 +10,23 @@ use serde::Serialize;
 use super::place::Text;
 use super::stale_jobs::runnable_texts;
 use crate::drive::catalog::{
-    StaleCheck, asset_status, learn_versions, rapid_status, refresh_listing, replaced_models,
+    POINTS_OF_A_RESULT, StaleCheck, asset_status, learn_versions, rapid_status, refresh_listing,
+    replaced_models,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::tree::Tree;
+use crate::drive::values::filemap::FileMap;
 use crate::drive::values::known::{KnownAsset, KnownRapid, KnownTag};
 use crate::drive::values::node::{Home, ListingKind};
 use crate::outbox::{DraftInfo, ItemStatus, StatusWord};
-use crate::wire::{AssetId, Staleness, Timestamp};
+use crate::wire::{AssetId, RapidId, Staleness, Timestamp};
+use assetfs_formats::warnings::Warning;
 
 /// Version of the fields; a field keeps its name and meaning within one.
 const SCHEMA: u32 = 1;
+
+/// The picture of a result, from its folder.
+const THUMBNAIL: &str = "analysis/thumb.jpg";
 
 /// What a draft or a source model, and a result, have in common.
 #[serde_with::skip_serializing_none]
@@ -72,6 +78,18 @@ struct ListedResult {
     /// The lowest mean score of its exports, 0 to 100.
     similarity: Option<f64>,
     formats: Vec<String>,
+    /// Its exported files, from its folder.
+    files: Vec<String>,
+    /// If the service says so.
+    triangles: Option<u64>,
+    /// What it warns of, if the service says so.
+    warnings: Option<Vec<ListedWarning>>,
+    /// The path of its picture, from the top of the drive.
+    thumbnail: Option<String>,
+    /// Its embeds, if they are known.
+    embeds: Option<Vec<ListedEmbed>>,
+    /// What it has cost.
+    points: u64,
     updated: Option<Timestamp>,
     /// Why it is stale.
     stale: Option<Staleness>,
@@ -80,6 +98,23 @@ struct ListedResult {
     /// The checksum of the configuration that it was made with, by meaning.
     config_hash: Option<String>,
 }
+
+#[derive(Debug, Serialize)]
+struct ListedWarning {
+    code: &'static str,
+    text: String,
+}
+
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Clone, Serialize)]
+struct ListedEmbed {
+    id: u64,
+    name: String,
+    url: Option<String>,
+}
+
+/// The embeds of each result; `None` if the service did not tell them.
+type EmbedsByResult = Option<HashMap<RapidId, Vec<ListedEmbed>>>;
 
 /// Drafts and source models, in the order of their names.
 pub(super) async fn models_text(tree: &Arc<Tree>) -> DriveResult<Text> {
@@ -99,12 +134,37 @@ pub(super) async fn results_text(tree: &Arc<Tree>) -> DriveResult<Text> {
     if rows.is_empty() {
         listed?;
     }
+    let mut embeds = match rows.is_empty() {
+        true => None,
+        false => embeds_of_results(tree).await,
+    };
     let stale = StaleCheck::new(tree.catalog());
     let results = rows
         .into_iter()
-        .map(|row| result(tree, &stale, row))
+        .map(|row| {
+            let embeds = embeds.as_mut();
+            let own = embeds.map(|all| all.remove(&row.id).unwrap_or_default());
+            result(tree, &stale, row, own)
+        })
         .collect();
     lines(results, |result| &result.common)
+}
+
+async fn embeds_of_results(tree: &Tree) -> EmbedsByResult {
+    let listed = refresh_listing(tree.catalog(), ListingKind::Embeds).await;
+    let known = tree.catalog().known();
+    let mut all: HashMap<RapidId, Vec<ListedEmbed>> = HashMap::new();
+    for row in known.embeds.rows() {
+        let embed = ListedEmbed {
+            id: row.id.0,
+            name: row.name.clone(),
+            url: row.url.clone(),
+        };
+        if let Some(result) = row.rapid {
+            all.entry(result).or_default().push(embed);
+        }
+    }
+    (listed.is_ok() || !all.is_empty()).then_some(all)
 }
 
 /// A text that `assetfs run --stale` runs again.
@@ -244,7 +304,12 @@ fn draft_row(tree: &Tree, home: Home, draft: DraftInfo) -> ListedModel {
     }
 }
 
-fn result(tree: &Tree, stale: &StaleCheck, row: KnownRapid) -> ListedResult {
+fn result(
+    tree: &Tree,
+    stale: &StaleCheck,
+    row: KnownRapid,
+    embeds: Option<Vec<ListedEmbed>>,
+) -> ListedResult {
     let catalog = tree.catalog();
     let status = rapid_status(catalog, &row);
     // A model that was deleted has no folder.
@@ -253,16 +318,28 @@ fn result(tree: &Tree, stale: &StaleCheck, row: KnownRapid) -> ListedResult {
         .source
         .filter(is_there)
         .map(|asset| catalog.home_path(catalog.home_of(asset)));
+    let why_stale = stale.of(&row);
+    let path = catalog.rapid_path(row.id);
+    let thumbnail = format!("{}/{THUMBNAIL}", path.trim_start_matches('/'));
+    let files = FileMap::arrange(row.files.into_iter().map(|name| (name, None)), row.id.0);
     ListedResult {
+        files: files.files().map(|(path, _)| path.to_string()).collect(),
+        triangles: row.triangles,
+        warnings: row
+            .warnings
+            .map(|lines| lines.into_iter().map(warning).collect()),
+        thumbnail: row.has_thumbnail.then_some(thumbnail),
+        embeds,
+        points: POINTS_OF_A_RESULT,
         common: Common {
             bytes: row.bytes,
             created: row.created,
             tags: names_of(&row.tags),
-            ..common(catalog.rapid_path(row.id), Some(row.id.0), &status, None)
+            ..common(path, Some(row.id.0), &status, None)
         },
         source: source.as_deref().map(name_of).map(str::to_owned),
         source_id: row.source.map(|asset| asset.0),
-        stale: stale.of(&row),
+        stale: why_stale,
         preset: row.made_with,
         similarity: row.similarity,
         formats: row.formats,
@@ -270,6 +347,12 @@ fn result(tree: &Tree, stale: &StaleCheck, row: KnownRapid) -> ListedResult {
         text_hash: row.notes.text,
         config_hash: row.notes.config,
     }
+}
+
+fn warning(line: String) -> ListedWarning {
+    let Warning { kind, text } = line.into();
+    let code = kind.name();
+    ListedWarning { code, text }
 }
 
 fn common(path: String, id: Option<u64>, status: &ItemStatus, warning: Option<String>) -> Common {

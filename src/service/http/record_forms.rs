@@ -11,11 +11,14 @@ use crate::service::app::App;
 use crate::service::records::{Area, AssetRow, FileRow, JobRow, JobState, RapidRow, TagRow};
 use crate::wire::{
     AssetForm, BaseAsset, ConvertedFile, Downloads, FormatList, JobStatus, ModelFiles, ModelId,
-    QcScore, RapidForm, RapidMeta, RapidModel, SourceModel, Tag, Thumbnail, UploadStatus,
-    WAITS_BECAUSE, rapid,
+    QcScore, RapidForm, RapidMeta, RapidModel, SourceModel, TRIANGLES, Tag, Thumbnail,
+    UploadStatus, WAITS_BECAUSE, WARNINGS, rapid,
 };
 use assetfs_engine::job::{OVERVIEW_NAME, Report};
 use assetfs_formats as formats;
+
+/// How many lines of a warning.log a record has.
+const MAX_LISTED_WARNINGS: usize = 20;
 
 /// Files and tags of all models of a listing, read with one query each.
 #[derive(Debug, Default)]
@@ -222,8 +225,9 @@ pub fn rapid(app: &App, row: &RapidRow, related: &RelatedRows, form: RapidForm) 
         processing: (form == RapidForm::Summary).then_some(false),
         other: Default::default(),
     });
+    let report = report(row);
     if form == RapidForm::Full {
-        complete(app, row, related, &mut model);
+        complete(app, row, related, report.as_ref(), &mut model);
     }
     let mut value = model.to_form(form);
     if form == RapidForm::Full {
@@ -232,6 +236,7 @@ pub fn rapid(app: &App, row: &RapidRow, related: &RelatedRows, form: RapidForm) 
         value["preset_name"] = serde_json::json!(row.preset_name);
         value["has_warnings"] = related.has_warnings(owner).into();
         related.add_overview(app, owner, &mut value);
+        add_findings(report.as_ref(), &mut value);
     }
     if let Some(reason) = obstacle {
         value[WAITS_BECAUSE] = reason.into();
@@ -241,10 +246,26 @@ pub fn rapid(app: &App, row: &RapidRow, related: &RelatedRows, form: RapidForm) 
     value
 }
 
+/// Adds what the worker counted and warned of, which are no fields of the API. Lists of results for programs need them
+/// without a request for each result.
+fn add_findings(report: Option<&Report>, value: &mut Value) {
+    let Some(report) = report else {
+        return;
+    };
+    value[TRIANGLES] = report.result.triangles.into();
+    let warnings = report.warnings.iter().take(MAX_LISTED_WARNINGS);
+    value[WARNINGS] = warnings.map(ToString::to_string).collect();
+}
+
 /// Adds the fields that only the full form has.
-fn complete(app: &App, row: &RapidRow, related: &RelatedRows, model: &mut RapidModel) {
+fn complete(
+    app: &App,
+    row: &RapidRow,
+    related: &RelatedRows,
+    report: Option<&Report>,
+    model: &mut RapidModel,
+) {
     let owner = ModelId::Rapid(row.id);
-    let report = report(row);
     let logs = related.downloads(app, owner, Area::Analysis);
     let log = |name: &str| logs.get(name).cloned();
     let exports = related.downloads(app, owner, Area::Export);
@@ -269,7 +290,7 @@ fn complete(app: &App, row: &RapidRow, related: &RelatedRows, model: &mut RapidM
     model.rpd_warnings = log("warning.log");
     model.rpd_error = log("error.log");
     model.metrics = log("metrics.json");
-    model.downloads.formats = main_files(&exports, report.as_ref())
+    model.downloads.formats = main_files(&exports, report)
         .filter_map(|(format, name)| Some((format, exports.get(&name)?.clone())))
         .collect();
     model.optimization_formats = Some(FormatList(
@@ -285,7 +306,7 @@ fn complete(app: &App, row: &RapidRow, related: &RelatedRows, model: &mut RapidM
     model.meta = Some(RapidMeta {
         size: Some(size),
         export_size: Some(size),
-        qc: scores(report.as_ref()),
+        qc: scores(report),
         other: Default::default(),
     });
 }

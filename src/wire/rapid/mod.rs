@@ -81,7 +81,23 @@ const FULL_FIELDS: &str = "id name optimization_status job_status progress proce
      created_at updated_at engine_core_version tags export_name uuid accepted meta origin \
      optimization_formats thumbnail model rpd_info rpd_warnings rpd_error metrics downloads";
 
+/// The name of a field that only our own service has: the triangles of the result.
+pub const TRIANGLES: &str = "triangles";
+/// The same for the lines of its warning.log, of which a long log has the first.
+pub const WARNINGS: &str = "warnings";
+
 impl RapidModel {
+    /// The triangles of the result, if the service says so.
+    pub fn triangles(&self) -> Option<u64> {
+        self.other.get(TRIANGLES)?.as_u64()
+    }
+
+    /// The lines of its warning.log, if the service says so.
+    pub fn warnings(&self) -> Option<impl Iterator<Item = &str>> {
+        let lines = self.other.get(WARNINGS)?.as_array()?;
+        Some(lines.iter().filter_map(Value::as_str))
+    }
+
     /// Why our own service has not begun to work on it, if an infrastructure fault is the cause.
     pub fn waits_because(&self) -> Option<String> {
         lenient::waits_because(&self.other)

@@ -199,7 +199,24 @@ pub struct KnownRapid {
     /// The formats of its exports.
     #[serde(default)]
     pub formats: Vec<String>,
+    /// The names of its exported files on the service.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// Whether it has a picture.
+    #[serde(default)]
+    pub has_thumbnail: bool,
+    /// Its triangles, if the service says so.
+    #[serde(default)]
+    pub triangles: Option<u64>,
+    /// The lines of its warning.log, if the service says so.
+    #[serde(default)]
+    pub warnings: Option<Vec<String>>,
 }
+
+/// How many exported files and warnings of a result are kept, and how many characters of a warning.
+const MAX_FILES: usize = 1_000;
+const MAX_WARNINGS: usize = 20;
+const MAX_WARNING_CHARS: usize = 500;
 
 impl KnownRapid {
     /// From a record.
@@ -227,6 +244,17 @@ impl KnownRapid {
                 .optimization_formats
                 .clone()
                 .map_or_else(Vec::new, |formats| formats.0),
+            files: exported_names(record),
+            has_thumbnail: record
+                .thumbnail
+                .as_ref()
+                .is_some_and(|it| it.first.is_some()),
+            triangles: record.triangles(),
+            warnings: record.warnings().map(|lines| {
+                let lines = lines.take(MAX_WARNINGS);
+                let cut = |line: &str| line.chars().take(MAX_WARNING_CHARS).collect();
+                lines.map(cut).collect()
+            }),
         }
     }
 
@@ -289,7 +317,23 @@ impl Record for KnownRapid {
         if self.made_with.is_none() {
             self.made_with.clone_from(&known.made_with);
         }
+        if self.state == known.state {
+            // A form of the record without them.
+            self.triangles = self.triangles.or(known.triangles);
+            if self.warnings.is_none() {
+                self.warnings.clone_from(&known.warnings);
+            }
+            if self.files.is_empty() {
+                self.files.clone_from(&known.files);
+            }
+            self.has_thumbnail |= known.has_thumbnail;
+        }
     }
+}
+
+fn exported_names(record: &RapidModel) -> Vec<String> {
+    let names = record.downloads.all.iter().map(|(name, _)| name);
+    names.take(MAX_FILES).map(str::to_owned).collect()
 }
 
 fn lowest_score(meta: &RapidMeta) -> Option<f64> {
@@ -329,5 +373,36 @@ mod tests {
         assert_eq!(row.formats, ["glb", "usdz"]);
         assert_eq!(of(serde_json::json!({ "size": 900 })).bytes, Some(900));
         assert_eq!(of(serde_json::Value::Null).similarity, None);
+    }
+
+    #[test]
+    fn what_a_service_says_of_triangles_and_warnings_is_taken_only_if_it_can_be() {
+        let of = |more: serde_json::Value| {
+            let mut record = serde_json::json!({ "id": 3 });
+            let more = more.as_object().unwrap().clone();
+            record.as_object_mut().unwrap().extend(more);
+            KnownRapid::from_record(&serde_json::from_value(record).unwrap())
+        };
+        let known = of(
+            serde_json::json!({ "triangles": 12, "warnings": ["a [no-gain]", 7, "b"],
+            "downloads": { "glb": "https://x/1", "all": { "a.glb": "https://x/1" } },
+            "thumbnail": { "first": "https://x/2" } }),
+        );
+        assert_eq!(known.triangles, Some(12));
+        assert_eq!(known.warnings.unwrap(), ["a [no-gain]", "b"]);
+        assert_eq!(
+            (known.files, known.has_thumbnail),
+            (vec!["a.glb".to_owned()], true)
+        );
+        let long = vec!["x".repeat(9_000); 50];
+        let other = of(serde_json::json!({ "triangles": -1, "warnings": long }));
+        assert_eq!(other.triangles, None);
+        let lines = other.warnings.unwrap();
+        assert_eq!(
+            (lines.len(), lines[0].len()),
+            (MAX_WARNINGS, MAX_WARNING_CHARS)
+        );
+        let silent = of(serde_json::json!({ "warnings": "none" }));
+        assert_eq!((silent.triangles, silent.warnings), (None, None));
     }
 }
