@@ -71,6 +71,7 @@ mod table;
 mod tag;
 mod this_build;
 mod token;
+mod unanswered;
 mod unmount;
 mod wait;
 mod watch;
@@ -201,8 +202,17 @@ pub fn run() -> ExitCode {
     CompleteEnv::with_factory(Cli::command)
         .var(completers::VARIABLE)
         .complete();
-    let Cli { command, json } = arguments::parse::<Cli>();
+    let (Cli { command, json }, is_quiet) = arguments::parse::<Cli>();
     output::choose_json(json);
+    // Those that serve a drive wait for none.
+    if !is_quiet
+        && !matches!(
+            command,
+            Command::Mount(_) | Command::Demo(_) | Command::Serve(_)
+        )
+    {
+        unanswered::begin();
+    }
     let result = match command {
         Command::Mount(args) => mount::run(*args),
         Command::Unmount(args) => unmount::run(&args),

@@ -15,6 +15,7 @@ use super::exit::TimedOut;
 use super::exit::WrongUse;
 use super::mount_source;
 use super::settings;
+use super::unanswered;
 
 /// How often a command polls a state that it waits for.
 pub(super) const POLL_PERIOD: Duration = Duration::from_millis(200);
@@ -54,9 +55,14 @@ pub(super) struct MountedDrive {
 impl MountedDrive {
     /// The drive that contains `path`.
     pub(super) fn of(path: &Path) -> Result<MountedDrive> {
+        unanswered::watch(path);
         dying::free_before_use()?;
         match fuse::find_mount(path)? {
-            Some(root) => Ok(MountedDrive { root }),
+            Some(root) => {
+                // The path may have led here over a link.
+                unanswered::watch(&root);
+                Ok(MountedDrive { root })
+            }
             None => bail!("{} is not in a mounted assetfs drive", shell_quoted(path)),
         }
     }
@@ -65,6 +71,7 @@ impl MountedDrive {
     pub(super) fn all() -> Result<Vec<MountedDrive>> {
         dying::free_before_use()?;
         let mounts = fuse::mounts()?.into_iter();
+        let mounts = mounts.inspect(|root| unanswered::watch(root));
         Ok(mounts.map(|root| MountedDrive { root }).collect())
     }
 
@@ -84,6 +91,7 @@ impl MountedDrive {
             usual: settings::usual_drive().ok(),
         };
         let root = choice.root(command)?;
+        unanswered::watch(&root);
         Ok(MountedDrive { root })
     }
 

@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -13,6 +14,7 @@ use fuser::{
     Config, Errno, FileAttr, FileHandle, FileType, Filesystem, Generation, INodeNo, MountOption,
     Notifier, ReplyAttr, ReplyEmpty, ReplyEntry, Request, Session,
 };
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{ASSETFS, Fixture, assetfs, run, wait_until};
 use crate::{needs_fuse, needs_root};
@@ -191,4 +193,57 @@ fn a_mount_frees_its_account_and_folder_from_a_killed_process_that_hangs() {
     assert!(!hanging.wait().unwrap().success());
     assert!(!removal.wait().unwrap().success());
     assert!(asked.is_dir(), "the drive answers");
+}
+
+/// A process that SIGCONT lets go on, also if the test fails.
+struct Stopped(Pid);
+
+impl Stopped {
+    fn now(fixture: &Fixture) -> Stopped {
+        let pid = Pid::from_raw(fixture.pid() as i32).unwrap();
+        kill_process(pid, Signal::STOP).unwrap();
+        Stopped(pid)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        let _ = kill_process(self.0, Signal::CONT);
+    }
+}
+
+#[test]
+fn a_command_says_that_the_drive_does_not_answer_once_and_goes_on_when_it_does() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fixture.add_chair();
+    let spawn = |args: &[&str]| {
+        Command::new(ASSETFS)
+            .args(args)
+            .arg(fixture.root())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let stopped = Stopped::now(&fixture);
+    let mut waiting = spawn(&["list"]);
+    let quiet = spawn(&["wait", "--quiet"]);
+    let mut said = String::new();
+    let mut lines = BufReader::new(waiting.stderr.take().unwrap());
+    lines.read_line(&mut said).unwrap();
+    let root = fixture.root().display().to_string();
+    assert!(
+        said.contains(&format!("the drive at {root} does not answer")),
+        "{said}"
+    );
+    assert!(said.contains("kill -CONT"), "{said}");
+    drop(stopped);
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "", "it is said once");
+    assert!(waiting.wait().unwrap().success());
+    let quiet = quiet.wait_with_output().unwrap();
+    assert!(quiet.status.success());
+    assert_eq!(String::from_utf8_lossy(&quiet.stderr), "");
 }
