@@ -426,6 +426,29 @@ fn another_machine_sends_nothing_that_is_there_and_replaces_what_is_different() 
 }
 
 #[test]
+fn a_text_that_another_machine_sent_is_no_new_preset() {
+    needs_fuse!();
+    let fixture = folder_with(1);
+    let preset = ["--preset", "Lossless Clean-Up"];
+    let first = sum(sync(&fixture, &preset), 0);
+    assert_eq!(first["preset"], json!(1), "{first}");
+    run(Command::new(ASSETFS).arg("wait").arg(fixture.root()));
+    let elsewhere = fixture.second_machine();
+    for more in [&["--dry-run"][..], &[]] {
+        let again = sum(
+            sync_into(&fixture, &elsewhere.root(), &[&preset[..], more].concat()),
+            0,
+        );
+        assert_eq!(
+            (&again["unchanged"], &again["preset"]),
+            (&json!(1), &json!(0)),
+            "{more:?}: {again}"
+        );
+    }
+    assert_eq!(results(&fixture), 1);
+}
+
+#[test]
 fn a_model_that_two_machines_sent_at_the_same_moment_is_never_deleted() {
     needs_fuse!();
     needs_program!("curl");

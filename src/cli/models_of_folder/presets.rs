@@ -10,6 +10,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::on_drive;
 use crate::cli::chosen_preset::{self, Config};
 use crate::cli::exit::WrongUse;
+use crate::cli::files;
 use crate::cli::mounted;
 
 /// One of the presets that every model is optimized with.
@@ -137,6 +138,20 @@ impl ModelPreset {
         on_drive::text_of(model, &self.label, &hash_of(&self.config)?, &self.config)
     }
 
+    /// Its text in a drive.
+    fn text(&self) -> Result<Vec<u8>> {
+        Ok(serde_json::to_vec_pretty(&self.config)?)
+    }
+
+    /// The checksum of its text, as drives note it on results.
+    pub(in crate::cli) fn text_hash(&self) -> Result<String> {
+        let text = self.text()?;
+        files::checksum(|take| {
+            take(&text);
+            Ok(())
+        })
+    }
+
     /// Puts it into the model's folder of jobs, unless it is there; returns its text.
     pub(in crate::cli) fn drop_into(&self, model: &Path) -> Result<PathBuf> {
         let text = self.text_in(model)?;
@@ -144,7 +159,7 @@ impl ModelPreset {
         if text.exists() && text.with_extension("status").exists() {
             return Ok(text);
         }
-        if let Err(error) = fs::write(&text, serde_json::to_vec_pretty(&self.config)?) {
+        if let Err(error) = fs::write(&text, self.text()?) {
             match mounted::why(&text).ok().flatten() {
                 Some(why) => bail!("{why}"),
                 None => {
@@ -179,4 +194,29 @@ fn hash_of(config: &Config) -> Result<String> {
 fn stamp_of(given: &str) -> Option<(SystemTime, u64)> {
     let found = fs::metadata(given).ok().filter(fs::Metadata::is_file)?;
     Some((found.modified().ok()?, found.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_results_is_no_part_of_what_is_sent_and_known_results_stay_known() {
+        let named = |export_name: Option<&str>| {
+            let export_name = export_name.map(str::to_owned);
+            ModelPreset::new("Web Viewer".into(), "web".into(), export_name).unwrap()
+        };
+        let (plain, build) = (named(None), named(Some("{model}.web")));
+        assert_eq!(build.text().unwrap(), plain.text().unwrap());
+        assert_eq!(
+            build.text_in(Path::new("/nowhere")).unwrap(),
+            plain.text_in(Path::new("/nowhere")).unwrap()
+        );
+        assert_eq!(build.export_name("chair").as_deref(), Some("chair.web"));
+        // The records of earlier versions have the checksum of a configuration with the name.
+        let mut earlier = plain.config.clone();
+        earlier.insert("exportName".into(), "{model}.web".into());
+        assert_eq!(build.hash, hash_of(&earlier).unwrap());
+        assert_ne!(build.hash, plain.hash);
+    }
 }

@@ -5,6 +5,7 @@
 //! remembers what it has; nothing but where the folder was mounted is noted elsewhere.
 
 mod guard;
+mod known_texts;
 mod plan;
 mod report;
 
@@ -14,6 +15,7 @@ use anyhow::{Context as _, Result, bail};
 use clap_complete::engine::ArgValueCompleter;
 
 use self::guard::Memory;
+use self::known_texts::KnownTexts;
 use self::plan::{SyncPlan, Wanted};
 use self::report::{BroughtModel, DroppedText, Report, SyncOutcome};
 use super::at_once::at_once;
@@ -109,6 +111,8 @@ struct Sync<'a> {
     dir: PathBuf,
     drive: MountedDrive,
     presets: Vec<ModelPreset>,
+    /// What the account has of their texts, at the beginning.
+    known: KnownTexts,
     memory: Memory,
 }
 
@@ -140,9 +144,14 @@ impl Sync<'_> {
             ))
             .into());
         }
+        let presets = ModelPreset::read(&args.presets)?;
         Ok(Sync {
             memory: Memory::of(&dir, root),
-            presets: ModelPreset::read(&args.presets)?,
+            known: match presets.is_empty() {
+                true => KnownTexts::default(),
+                false => KnownTexts::of(&drive),
+            },
+            presets,
             args,
             dir,
             drive,
@@ -214,7 +223,7 @@ impl Sync<'_> {
         if brought.outcome.is_ok() {
             let texts = self.presets.iter();
             brought.texts = texts
-                .map(|preset| drop_preset(&brought.model, preset))
+                .map(|preset| self.drop_preset(&brought.model, preset))
                 .collect();
         }
         brought
@@ -268,7 +277,7 @@ impl Sync<'_> {
                 BringStep::Nothing | BringStep::OtherName => {
                     let presets = self.presets.iter();
                     presets
-                        .filter_map(|preset| missing_text(&wanted.model, preset))
+                        .filter_map(|preset| self.missing_text(&wanted.model, preset))
                         .collect()
                 }
                 _ => Vec::new(),
@@ -300,38 +309,41 @@ impl Sync<'_> {
     }
 }
 
+impl Sync<'_> {
+    fn drop_preset(&self, model: &Path, preset: &ModelPreset) -> DroppedText {
+        let mut path = model.join("optimize");
+        let outcome = preset.text_in(model).and_then(|text| {
+            let was_there = text.exists() || self.known.has(model, preset);
+            path = preset.drop_into(model)?;
+            let report = mounted::item_report(&path).ok().flatten();
+            match report.filter(|report| report.state == StatusWord::Failed) {
+                Some(failed) => bail!("{}", failed.status),
+                None => Ok(!was_there),
+            }
+        });
+        let outcome = outcome.with_context(|| format!("the preset {}", preset.label));
+        DroppedText { path, outcome }
+    }
+
+    /// The text of a preset that a model lacks, for a dry run.
+    fn missing_text(&self, model: &Path, preset: &ModelPreset) -> Option<DroppedText> {
+        let path = preset.text_in(model);
+        let is_there =
+            path.as_ref().is_ok_and(|path| path.exists()) || self.known.has(model, preset);
+        (!is_there).then(|| DroppedText {
+            outcome: path
+                .as_ref()
+                .map(|_| true)
+                .map_err(|error| anyhow::anyhow!("{error:#}")),
+            path: path.unwrap_or_else(|_| model.join("optimize")),
+        })
+    }
+}
+
 fn sentence_of_double(name: &str) -> String {
     let path = shell_quoted(Path::new(name));
     format!(
         "rawmodels/{path} has the name of another model of the folder: two machines sent it at the same moment; `assetfs rm` deletes \
          the one that is not needed"
     )
-}
-
-fn drop_preset(model: &Path, preset: &ModelPreset) -> DroppedText {
-    let mut path = model.join("optimize");
-    let outcome = preset.text_in(model).and_then(|text| {
-        let was_there = text.exists();
-        path = preset.drop_into(model)?;
-        let report = mounted::item_report(&path).ok().flatten();
-        match report.filter(|report| report.state == StatusWord::Failed) {
-            Some(failed) => bail!("{}", failed.status),
-            None => Ok(!was_there),
-        }
-    });
-    let outcome = outcome.with_context(|| format!("the preset {}", preset.label));
-    DroppedText { path, outcome }
-}
-
-/// The text of a preset that a model lacks, for a dry run.
-fn missing_text(model: &Path, preset: &ModelPreset) -> Option<DroppedText> {
-    let path = preset.text_in(model);
-    let is_there = path.as_ref().is_ok_and(|path| path.exists());
-    (!is_there).then(|| DroppedText {
-        outcome: path
-            .as_ref()
-            .map(|_| true)
-            .map_err(|error| anyhow::anyhow!("{error:#}")),
-        path: path.unwrap_or_else(|_| model.join("optimize")),
-    })
 }
