@@ -36,9 +36,9 @@ const LINK: &str = "share.html";
     An embed is a page with a viewer of the model. If the model has none, one is made, which costs no point. Anyone who has its\n\
     address can see the model, until its page in embeds/ is removed.")]
 pub(super) struct EmbedArgs {
-    /// An optimized model, a model in glb format, the text or the result in optimize/, or a page in embeds/
-    #[arg(add = ArgValueCompleter::new(completers::models))]
-    path: PathBuf,
+    /// Optimized models, models in glb format, texts or results in optimize/, or pages in embeds/
+    #[arg(required = true, add = ArgValueCompleter::new(completers::models), value_name = "PATH")]
+    paths: Vec<PathBuf>,
     /// Give up waiting after this time
     #[arg(long, value_name = "TIME")]
     timeout: Option<Span>,
@@ -47,24 +47,43 @@ pub(super) struct EmbedArgs {
     quiet: bool,
 }
 
-pub(super) fn run(args: &EmbedArgs) -> Result<Exit> {
-    output::about(Some(&args.path), embed(args))
+/// One of the paths, and how it is embedded.
+struct OneEmbed<'a> {
+    path: &'a Path,
+    /// Its address needs its path beside it.
+    is_one_of_several: bool,
+    timeout: Option<Span>,
+    quiet: bool,
 }
 
-fn embed(args: &EmbedArgs) -> Result<Exit> {
-    mounted::check_exists(&args.path)?;
-    let (page, is_new) = match Subject::of(&args.path)? {
+pub(super) fn run(args: &EmbedArgs) -> Result<Exit> {
+    let mut exit = Exit::Done;
+    for path in &args.paths {
+        let asked = OneEmbed {
+            path,
+            is_one_of_several: args.paths.len() > 1,
+            timeout: args.timeout,
+            quiet: args.quiet,
+        };
+        exit = exit.max(output::about(Some(path), embed(&asked))?);
+    }
+    Ok(exit)
+}
+
+fn embed(asked: &OneEmbed<'_>) -> Result<Exit> {
+    mounted::check_exists(asked.path)?;
+    let (page, is_new) = match Subject::of(asked.path)? {
         Subject::Page(page) => (page, false),
-        Subject::Model(model) => match page_in(&embeds_of(&args.path, &model)?)? {
+        Subject::Model(model) => match page_in(&embeds_of(asked.path, &model)?)? {
             Some(page) => (page, false),
-            None => (make(args, &model)?, true),
+            None => (make(asked, &model)?, true),
         },
     };
     let url = address(&page)?;
     let snippet = snippet(&url);
     if output::is_json() {
         output::line(serde_json::json!({
-            "path": args.path,
+            "path": asked.path,
             "state": "done",
             "exit": 0,
             "page": page,
@@ -74,9 +93,12 @@ fn embed(args: &EmbedArgs) -> Result<Exit> {
         }));
         return Ok(Exit::Done);
     }
+    if asked.is_one_of_several {
+        println!("{}:", shell_quoted(asked.path));
+    }
     println!("{url}");
     println!("{snippet}");
-    if !args.quiet {
+    if !asked.quiet {
         let made = if is_new { "Made a new embed. " } else { "" };
         eprintln!(
             "{made}Anyone who has the address can see the model; `rm {}` ends that.",
@@ -183,36 +205,36 @@ fn links_in(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Makes an embed with the default viewer; returns its page.
-fn make(args: &EmbedArgs, model: &Path) -> Result<PathBuf> {
+fn make(asked: &OneEmbed<'_>, model: &Path) -> Result<PathBuf> {
     let begun = Instant::now();
     let folder = model.join("embeds");
     let (text, link) = (folder.join(TEXT), folder.join(LINK));
     // If the text exists, an earlier call has sent it.
     if text.exists() {
-        wait_until_made(args, &text, begun)?;
+        wait_until_made(asked, &text, begun)?;
         // The folder is listed, because the kernel may still know the name of a link that is gone.
         if links_in(&folder)?.contains(&link) {
-            return listed(args, &link, begun);
+            return listed(asked, &link, begun);
         }
         // The page of that embed was removed. Its text stays, and the same text is sent once, unless it is run again.
         control::run_again(&text)?;
     } else if let Err(error) = fs::write(&text, "{}\n") {
         match mounted::why(&text).ok().flatten() {
-            Some(why) => bail!("{}: {why}", shell_quoted(&args.path)),
+            Some(why) => bail!("{}: {why}", shell_quoted(asked.path)),
             None => return Err(explain_at(&text, error)),
         }
     }
-    wait_until_made(args, &text, begun)?;
-    listed(args, &link, begun)
+    wait_until_made(asked, &text, begun)?;
+    listed(asked, &link, begun)
 }
 
 /// Waits until the service has made the embed of a text.
-fn wait_until_made(args: &EmbedArgs, text: &Path, begun: Instant) -> Result<()> {
-    let limit = args
+fn wait_until_made(asked: &OneEmbed<'_>, text: &Path, begun: Instant) -> Result<()> {
+    let limit = asked
         .timeout
         .map(|span| span.0.saturating_sub(begun.elapsed()));
-    let outcome = wait::wait_for(&[text.to_owned()], limit, args.quiet)?;
-    let path = shell_quoted(&args.path);
+    let outcome = wait::wait_for(&[text.to_owned()], limit, asked.quiet)?;
+    let path = shell_quoted(asked.path);
     match outcome.states.into_iter().next() {
         Some((_, State::Failed(_, why))) => {
             bail!("{path}: {why}. To try again: rm {}", shell_quoted(text))
@@ -225,9 +247,9 @@ fn wait_until_made(args: &EmbedArgs, text: &Path, begun: Instant) -> Result<()> 
 }
 
 /// Waits until the page of a new embed is listed.
-fn listed(args: &EmbedArgs, link: &Path, begun: Instant) -> Result<PathBuf> {
+fn listed(asked: &OneEmbed<'_>, link: &Path, begun: Instant) -> Result<PathBuf> {
     let since = Instant::now();
-    let limit = args.timeout.map(|span| span.0);
+    let limit = asked.timeout.map(|span| span.0);
     loop {
         match fs::canonicalize(link) {
             Ok(page) => return Ok(page),
@@ -236,7 +258,7 @@ fn listed(args: &EmbedArgs, link: &Path, begun: Instant) -> Result<PathBuf> {
             }
             Err(_) => {}
         }
-        let path = shell_quoted(&args.path);
+        let path = shell_quoted(asked.path);
         if limit.is_some_and(|limit| begun.elapsed() >= limit) {
             let text = format!("{path}: timed out before the service listed the page of the embed");
             return Err(TimedOut(text).into());

@@ -142,6 +142,24 @@ fn embed_prints_the_address_of_a_result_and_makes_one_embed() {
     let first = asked(&rapid);
     assert_eq!(first["made"], json!(true));
     let url = first["url"].as_str().unwrap();
+    // Each of several has its line, and one that is missing keeps no other from it.
+    let output = Command::new(ASSETFS)
+        .args(["embed", "--json", "-q"])
+        .args([&fixture.path("rapidmodels/none"), &rapid])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let lines = crate::json_schema::check_lines("embed", &text(&output.stdout));
+    assert_eq!(lines[0]["state"], json!("failed"));
+    assert_eq!(lines[1]["url"], first["url"]);
+    // The list of results has it, too.
+    wait_until("the embed is listed", || {
+        let listed = run(Command::new(ASSETFS)
+            .args(["list", "--results", "--json"])
+            .arg(fixture.root()));
+        let lines = crate::json_schema::check_lines("list", &listed);
+        lines[0]["embeds"][0]["url"] == first["url"]
+    });
     assert!(url.starts_with(&fixture.service.base_url), "{first}");
     let snippet = first["snippet"].as_str().unwrap();
     assert!(
