@@ -14,7 +14,7 @@ use super::files;
 use assetfs_formats::FileFormat;
 use assetfs_formats::extension;
 use assetfs_formats::file_names::safe_stem;
-use assetfs_formats::references::{NewNames, name_again};
+use assetfs_formats::renamed_references::{NewNames, name_again};
 
 /// What is in a folder of results beside the exported files.
 const NOT_EXPORTS: [&str; 4] = ["analysis", "before-after.png", "renders", "ERROR.txt"];

@@ -193,6 +193,16 @@ enum Command {
     EngineCompare(engine_compare::EngineCompareArgs),
 }
 
+impl Command {
+    /// False for those that serve a drive or an account themselves.
+    fn waits_for_drives(&self) -> bool {
+        !matches!(
+            self,
+            Command::Mount(_) | Command::Demo(_) | Command::Serve(_)
+        )
+    }
+}
+
 /// Runs the command that the process was started with.
 pub fn run() -> ExitCode {
     if let Some(line) = Helper::called_with(std::env::args_os().collect()) {
@@ -204,13 +214,7 @@ pub fn run() -> ExitCode {
         .complete();
     let (Cli { command, json }, is_quiet) = arguments::parse::<Cli>();
     output::choose_json(json);
-    // Those that serve a drive wait for none.
-    if !is_quiet
-        && !matches!(
-            command,
-            Command::Mount(_) | Command::Demo(_) | Command::Serve(_)
-        )
-    {
+    if !is_quiet && command.waits_for_drives() {
         unanswered::begin();
     }
     let result = match command {

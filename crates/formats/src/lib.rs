@@ -16,6 +16,7 @@ mod model_format;
 pub mod number_text;
 pub mod printable;
 pub mod references;
+pub mod renamed_references;
 pub mod resolve;
 mod rows;
 mod table;

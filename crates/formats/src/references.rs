@@ -4,7 +4,6 @@
 //! Returns paths relative to the folder of the upload; [`resolve`](super::resolve) finds the files that they mean. Files outside of the
 //! folder, on another machine or embedded in the file are not returned.
 
-mod renamed;
 mod usda;
 
 use std::fs::File;
@@ -13,7 +12,6 @@ use std::io::{BufReader, Read as _, Seek as _, SeekFrom};
 
 use serde::Deserialize;
 
-pub use self::renamed::{NewNames, name_again};
 use crate::resolve::{Found, ModelFiles, Target};
 use crate::text::decoded;
 use crate::{extension, wavefront};
@@ -208,7 +206,7 @@ fn mtl_line(from: &str, line: &str) -> Vec<Reference> {
         .collect()
 }
 
-fn after_word<'a>(line: &'a str, word: &str) -> Option<&'a str> {
+pub(crate) fn after_word<'a>(line: &'a str, word: &str) -> Option<&'a str> {
     let rest = line.strip_prefix(word)?;
     let trimmed = rest.trim_start();
     (rest.len() != trimmed.len() && !trimmed.is_empty()).then_some(trimmed)

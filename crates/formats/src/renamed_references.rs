@@ -7,9 +7,9 @@ use std::io::{self, BufRead, Write};
 
 use percent_encoding::percent_decode_str;
 
-use super::after_word;
 use crate::extension;
 use crate::file_names::uri_of_name;
+use crate::references::after_word;
 use crate::wavefront;
 
 /// The new names of files by the old ones, all in one folder.
