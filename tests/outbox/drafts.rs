@@ -555,3 +555,31 @@ async fn an_append_that_a_kill_interrupts_leaves_what_the_last_close_acknowledge
         }
     }
 }
+
+#[tokio::test]
+async fn two_writers_that_close_at_the_same_moment_leave_the_last_length() {
+    let dir = tempfile::tempdir().unwrap();
+    let outbox = lonely(dir.path());
+    let draft = outbox.drafts().create("chair", 0o755, &ME).unwrap().id;
+    let entries = outbox.entries();
+    for round in 0..2000 {
+        let name = format!("{round}.txt");
+        let (made, first) = entries
+            .create_file(draft, EntryId::ROOT, &name, 0o644, &ME)
+            .unwrap();
+        first.flush().unwrap();
+        let second = entries.open(draft, made.id, OpenMode::Write, &ME).unwrap();
+        second.truncate(1_234_567).unwrap();
+        let together = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            for handle in [first, second] {
+                let together = &together;
+                scope.spawn(move || {
+                    together.wait();
+                    handle.release();
+                });
+            }
+        });
+        assert_eq!(entries.get(draft, made.id).unwrap().size, 1_234_567, "{round}");
+    }
+}

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustix::fs::SeekFrom;
 
-use crate::outbox::drafts::memory::OpenContent;
+use crate::outbox::drafts::memory::{DraftsMemory, OpenContent};
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::DraftRecord;
 use crate::outbox::error::{OutboxError, OutboxResult};
@@ -41,7 +41,7 @@ impl StagedFile {
     /// Registers a handle of a content in the memory, which the caller has locked.
     pub(super) fn register(
         parts: &Arc<DraftParts>,
-        memory: &mut crate::outbox::drafts::memory::DraftsMemory,
+        memory: &mut DraftsMemory,
         content: Arc<Content>,
         at: (DraftId, EntryId),
         writer: Option<Caller>,
@@ -222,10 +222,15 @@ impl StagedFile {
         }
     }
 
-    fn is_last_writer(&self) -> bool {
-        let memory = self.parts.memory();
+    /// True for the last writer of a file with bytes that are not recorded. The caller keeps the memory locked until the
+    /// handle has left it: two handles that are closed at the same moment would otherwise both leave it to the other.
+    fn must_flush(&self, memory: &DraftsMemory) -> bool {
         let open = memory.open.get(&self.content.id());
-        open.is_none_or(|open| open.writers <= 1)
+        self.writer.is_some()
+            && open.is_none_or(|open| open.writers <= 1)
+            && memory.home_of(self.draft, self.entry).is_some()
+            && self.content.is_dirty()
+            && !self.content.has_failed()
     }
 
     /// A failed write prevents the upload, also after a restart.
@@ -244,15 +249,16 @@ impl StagedFile {
 
 impl Drop for StagedFile {
     fn drop(&mut self) {
-        if self.writer.is_some()
-            && self.is_last_writer()
-            && self.content.is_dirty()
-            && !self.content.has_failed()
-            && let Err(error) = self.flush()
-        {
-            tracing::warn!(draft = self.draft.0, %error, "a file was closed without a flush, and its bytes could not be made durable");
-        }
         let mut memory = self.parts.memory();
+        while self.must_flush(&memory) {
+            drop(memory);
+            let flushed = self.flush();
+            memory = self.parts.memory();
+            if let Err(error) = flushed {
+                tracing::warn!(draft = self.draft.0, %error, "a file was closed without a flush, and its bytes could not be made durable");
+                break;
+            }
+        }
         let id = self.content.id();
         if let Some(open) = memory.open.get_mut(&id) {
             open.handles -= 1;
