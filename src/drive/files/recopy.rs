@@ -69,6 +69,14 @@ impl RecopyCheck {
         Ok(())
     }
 
+    /// Space may be reserved up to the length that was sent.
+    pub fn reserve(&self, end: u64) -> DriveResult<()> {
+        match end > self.size {
+            true => Err(self.refusal()),
+            false => Ok(()),
+        }
+    }
+
     /// At close the data must equal what was sent. A shell may close an empty duplicate early.
     pub fn flush(&self) -> DriveResult<()> {
         let seen = self.seen.locked();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::files::handles::Body;
+use crate::drive::files::handles::{Body, OpenFile};
 use crate::drive::mount::Mount;
 use crate::drive::ops::control::{flush_control, write_control};
 use crate::drive::ops::text::{flush_text, keep_text, release_text};
@@ -55,7 +55,12 @@ pub fn try_write_staged(
 /// True if closing the handle may wait for the disk.
 pub fn is_open_for_writing(mount: &Mount, fh: Fh) -> bool {
     let open = mount.handles().file(fh);
-    open.is_ok_and(|open| open.flags.access.writes())
+    open.is_ok_and(|open| may_have_changed(&open))
+}
+
+/// True if there is something to flush: also for a handle for reading that made or emptied a file.
+fn may_have_changed(open: &OpenFile) -> bool {
+    open.flags.access.writes() || matches!(&open.body, Body::Staged(staged) if staged.is_writer())
 }
 
 /// Reserves disk space, or frees it.
@@ -75,6 +80,8 @@ pub fn allocate(mount: &Mount, fh: Fh, offset: u64, len: u64, how: Allocation) -
         _ if how == Allocation::Hole => unsupported("no hole can be made in this file"),
         Body::Staged(staged) => Ok(staged.allocate(offset, len, keep_size)?),
         Body::Text(text) if !keep_size => text.resize(text.len().max(offset.saturating_add(len))),
+        // A longer file would not be the one that was sent.
+        Body::Again(same) if !keep_size => same.reserve(offset.saturating_add(len)),
         Body::Text(_) | Body::Again(_) => Ok(()),
         _ => unsupported("disk space cannot be reserved for this file"),
     }
@@ -83,7 +90,7 @@ pub fn allocate(mount: &Mount, fh: Fh, offset: u64, len: u64, how: Allocation) -
 /// Handles a `close`: returns after the data is durable, or sent.
 pub async fn flush(mount: &Arc<Mount>, fh: Fh, caller: &Caller) -> DriveResult<()> {
     let open = mount.handles().file(fh)?;
-    if !open.flags.access.writes() {
+    if !may_have_changed(&open) {
         return Ok(());
     }
     match &open.body {

@@ -82,6 +82,12 @@ impl StagedFile {
         self.content.size()
     }
 
+    /// True for a handle that may have changed the file: one for writing, and one for reading that made or emptied it
+    /// (`O_CREAT`, `O_TRUNC`).
+    pub fn is_writer(&self) -> bool {
+        self.writer.is_some()
+    }
+
     /// The staged file itself, for reading only (passthrough).
     pub fn file(&self) -> Arc<File> {
         Arc::clone(self.content.file())
