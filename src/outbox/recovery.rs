@@ -99,6 +99,10 @@ pub fn open(dir: &Path) -> OutboxResult<Opened> {
     let (staging, leftovers) =
         Staging::open(&dir.join("staging"), &state.drafts.kept_contents(), above)?;
     let was_killed = boot::note(dir);
+    state.drafts.fit_to_disk(|content| {
+        let about = fs::metadata(staging.path(content));
+        about.ok().map(|about| about.len())
+    });
     let freed = std::mem::take(&mut state.drafts.freed);
     let mut unused = Vec::new();
     if damage.is_none() {

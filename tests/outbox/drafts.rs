@@ -557,6 +557,7 @@ async fn an_append_that_a_kill_interrupts_leaves_what_the_last_close_acknowledge
 }
 
 #[tokio::test]
+<<<<<<< ours
 async fn two_writers_that_close_at_the_same_moment_leave_the_last_length() {
     let dir = tempfile::tempdir().unwrap();
     let outbox = lonely(dir.path());
@@ -581,5 +582,34 @@ async fn two_writers_that_close_at_the_same_moment_leave_the_last_length() {
             }
         });
         assert_eq!(entries.get(draft, made.id).unwrap().size, 1_234_567, "{round}");
+=======
+async fn a_file_that_a_kill_interrupts_has_one_length_for_stat_reading_and_appending() {
+    let dir = tempfile::tempdir().unwrap();
+    let (state, copy) = (dir.path().join("state"), dir.path().join("killed"));
+    let outbox = lonely(&state);
+    let draft = outbox.drafts().create("chair", 0o755, &ME).unwrap().id;
+    // A new one, and one that is written from the start anew.
+    let (made, new) = outbox
+        .entries()
+        .create_file(draft, EntryId::ROOT, "new.txt", 0o644, &ME)
+        .unwrap();
+    new.append(&[b'b'; 5000]).unwrap();
+    let old = put(&outbox, draft, EntryId::ROOT, "old.txt", &[b'a'; 9000]);
+    let again = outbox.entries().open(draft, old, OpenMode::Truncate, &ME);
+    let again = again.unwrap();
+    again.append(&[b'b'; 5000]).unwrap();
+    // Makes the record of the new file durable.
+    let reader = outbox.entries().open(draft, old, OpenMode::Read, &ME);
+    reader.unwrap().flush().unwrap();
+    killed(&state, &copy);
+    let after = lonely(&copy);
+    for entry in [made.id, old] {
+        let info = after.entries().get(draft, entry).unwrap();
+        let file = after.entries().open(draft, entry, OpenMode::Read, &ME);
+        let file = file.unwrap();
+        let mut bytes = vec![0; 20_000];
+        let read = file.read_at(&mut bytes, 0).unwrap();
+        assert_eq!((info.size, file.size(), read), (5000, 5000, 5000));
+>>>>>>> theirs
     }
 }

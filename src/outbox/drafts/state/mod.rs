@@ -14,7 +14,7 @@ use super::draft::{Attempt, Draft, OpenStart};
 use super::info::DraftKind;
 use super::record::{DraftRecord, UploadRecord};
 use super::sent::SentRecord;
-use super::tree::{Tree, TreeError};
+use super::tree::{FileState, Tree, TreeError};
 use crate::outbox::ids::{DraftId, EntryId};
 use crate::outbox::journal::Journaled;
 use crate::outbox::journal::forms::as_pairs;
@@ -165,6 +165,26 @@ impl DraftsState {
     /// All contents that are referred to.
     pub fn kept_contents(&self) -> BTreeSet<ContentId> {
         self.drafts.values().flat_map(Draft::contents).collect()
+    }
+
+    /// After a kill the journal and the disk may disagree about a file that was being written: one that was never flushed has
+    /// more bytes than its record, one that was written from the start anew has fewer. Its length is that of the disk, so that
+    /// `stat`, reading and appending agree; it is not sent until it is written again.
+    pub fn fit_to_disk(&mut self, len_on_disk: impl Fn(ContentId) -> Option<u64>) {
+        for draft in self.drafts.values_mut() {
+            for file in draft.tree.files_mut() {
+                let Some(len) = len_on_disk(file.content) else {
+                    continue;
+                };
+                if file.state == FileState::Flushed && len < file.size {
+                    file.state = FileState::Unflushed;
+                }
+                // What is behind the length of a flush is cut off when the file is opened.
+                if file.state != FileState::Flushed {
+                    file.size = len;
+                }
+            }
+        }
     }
 
     /// The draft of an asset, while its staged copy is kept.

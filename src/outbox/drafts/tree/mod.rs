@@ -167,6 +167,13 @@ impl Tree {
         self.nodes.values().filter_map(Node::file)
     }
 
+    pub fn files_mut(&mut self) -> impl Iterator<Item = &mut FileBody> {
+        self.nodes.values_mut().filter_map(|node| match &mut node.body {
+            NodeBody::File(file) => Some(file),
+            NodeBody::Folder(_) => None,
+        })
+    }
+
     /// Number of entries, the root not counted.
     pub fn len(&self) -> usize {
         self.nodes.len() - 1
