@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, test_kill_process};
 
 use crate::drive::{DraftStatus, MountStatus, StatusWord};
-use crate::fuse::{self, shell_quoted};
+use crate::fuse::{self, OtherMount, shell_quoted};
 
 use super::exit::{Exit, WrongUse};
 use super::mounted::{ENDS_SOON, MountedDrive, POLL_PERIOD};
@@ -64,6 +64,9 @@ pub(super) fn run(args: &UnmountArgs) -> Result<Exit> {
         drive.end_events();
     }
     let number = fuse::mount_minor(drive.root())?;
+    // Read before the unmount: afterwards another drive may have the number.
+    let mut elsewhere = number.map(fuse::other_mounts).unwrap_or_default();
+    elsewhere.retain(|it| it.process.is_some() || it.path != drive.root());
     let unmounted = fuse::unmount(drive.root());
     // Why it failed is what the user needs first.
     if let Err(error) = &unmounted {
@@ -77,7 +80,7 @@ pub(super) fn run(args: &UnmountArgs) -> Result<Exit> {
         return Ok(Exit::Failed);
     }
     if let Some(status) = status {
-        wait_for_process(&drive, status.pid, number)?;
+        wait_for_process(&drive, status.pid, number, &elsewhere)?;
     }
     if output::is_json() {
         output::line(serde_json::json!({
@@ -167,7 +170,12 @@ fn unsent_drafts(root: &Path, status: &MountStatus) -> Vec<String> {
 }
 
 /// Waits until the process of the drive has ended. It does not end as long as the drive is mounted elsewhere too.
-fn wait_for_process(drive: &MountedDrive, pid: u32, number: Option<u32>) -> Result<()> {
+fn wait_for_process(
+    drive: &MountedDrive,
+    pid: u32,
+    number: Option<u32>,
+    elsewhere: &[OtherMount],
+) -> Result<()> {
     let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
         return Ok(());
     };
@@ -183,7 +191,8 @@ fn wait_for_process(drive: &MountedDrive, pid: u32, number: Option<u32>) -> Resu
         }
         if !looked && start.elapsed() >= ENDS_SOON {
             looked = true;
-            let others = number.map(fuse::other_mounts).unwrap_or_default();
+            let mut others = number.map(fuse::other_mounts).unwrap_or_default();
+            others.retain(|other| elsewhere.iter().any(|it| it.is(other)));
             if let Some(other) = others.first() {
                 bail!(
                     "{} is unmounted, but the drive goes on, because {}; `kill {pid}` ends it everywhere",

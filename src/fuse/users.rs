@@ -17,9 +17,16 @@ pub struct OtherMount {
     pub path: PathBuf,
     /// A process in the mount namespace that has it; `None` for the own namespace.
     pub process: Option<u32>,
+    /// The number of the mount.
+    id: Option<u32>,
 }
 
 impl OtherMount {
+    /// True for the same mount in a table that was read at another time.
+    pub fn is(&self, other: &OtherMount) -> bool {
+        (self.id, &self.path) == (other.id, &other.path)
+    }
+
     /// Where it is, and what unmounts it there.
     pub fn sentence(&self) -> String {
         let path = shell_quoted(&self.path);
@@ -34,7 +41,8 @@ impl OtherMount {
     }
 }
 
-/// Where a drive is mounted, in all namespaces that this user may see.
+/// Where a drive is mounted, in all namespaces that this user may see. The kernel gives the number of a drive that is gone to
+/// the next one, and the number of its mount, too: after an unmount only a mount counts that was there before.
 pub fn other_mounts(minor: u32) -> Vec<OtherMount> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
@@ -45,6 +53,7 @@ pub fn other_mounts(minor: u32) -> Vec<OtherMount> {
                 found.push(OtherMount {
                     path: root,
                     process,
+                    id,
                 });
             }
         }

@@ -16,7 +16,7 @@ use crate::cli::mounted::{ENDS_SOON, MountedDrive, POLL_PERIOD};
 use crate::client::{Client, ClientError, Priority};
 use crate::drive::DriveError;
 use crate::durable::{DirLock, DurableError, PrivateDir, is_foreign};
-use crate::fuse;
+use crate::fuse::{self, OtherMount};
 use crate::outbox::{holds_unsent, unsent_in};
 use crate::wire::{Token, TokenId};
 
@@ -249,7 +249,7 @@ fn is_closing(state: &PrivateDir, pid: u32, waited: Duration) -> bool {
     match dying::stored_connection(state.path(), pid) {
         Some(connection) => {
             !connection.is_mounted()
-                && (waited < ENDS_SOON || fuse::other_mounts(connection.number()).is_empty())
+                && (waited < ENDS_SOON || mounted_elsewhere(connection.number(), pid).is_empty())
         }
         // It has not mounted yet, or the kernel does not number mounts.
         None => {
@@ -258,6 +258,19 @@ fn is_closing(state: &PrivateDir, pid: u32, waited: Duration) -> bool {
             !pids.any(|status| status.pid == pid)
         }
     }
+}
+
+/// Where the drive of a process is mounted still. Its number may belong to another drive by now, which says so in its status.
+fn mounted_elsewhere(number: u32, pid: u32) -> Vec<OtherMount> {
+    let drives = MountedDrive::all().unwrap_or_default();
+    let is_of_another = |mount: &OtherMount| {
+        let drive = drives.iter().find(|drive| drive.root() == mount.path);
+        let status = drive.and_then(|drive| drive.status().ok());
+        mount.process.is_none() && status.is_some_and(|status| status.pid != pid)
+    };
+    let mut mounts = fuse::other_mounts(number);
+    mounts.retain(|mount| !is_of_another(mount));
+    mounts
 }
 
 /// What the process that has the account does, and what ends it.
@@ -275,7 +288,7 @@ fn why_locked(state: &PrivateDir, pid: u32) -> String {
              `assetfs unmount {root}`"
         );
     }
-    match fuse::other_mounts(connection.number()).first() {
+    match mounted_elsewhere(connection.number(), pid).first() {
         Some(other) => format!(
             "the drive of this account was unmounted at {root}, but its {process} goes on, because {}; `kill {pid}` \
              ends it everywhere",
