@@ -290,8 +290,9 @@ impl Queue {
 
     /// Where the model is in the drive, or comes to.
     fn place_of(&mut self, source: &Source, content: &str) -> Result<Option<DrivePlace>> {
-        let Back::Drive(back) = self.settings.back.clone() else {
-            return Ok(None);
+        let back = match &self.settings.back {
+            Back::Engine(_) => return Ok(None),
+            Back::Drive(back) => back.clone(),
         };
         Ok(Some(match &back.names {
             DriveNames::Free => {

@@ -168,10 +168,12 @@ impl Tree {
     }
 
     pub fn files_mut(&mut self) -> impl Iterator<Item = &mut FileBody> {
-        self.nodes.values_mut().filter_map(|node| match &mut node.body {
-            NodeBody::File(file) => Some(file),
-            NodeBody::Folder(_) => None,
-        })
+        self.nodes
+            .values_mut()
+            .filter_map(|node| match &mut node.body {
+                NodeBody::File(file) => Some(file),
+                NodeBody::Folder(_) => None,
+            })
     }
 
     /// Number of entries, the root not counted.
