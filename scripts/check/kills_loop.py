@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from kills_users import USERS, write_model
+from kills_users import USERS, start, write_model
 from suites_drive import ASSETFS
 
 HANG, ANSWER, REMOUNT = 5, 10, 20
