@@ -52,6 +52,8 @@ class Ordinary:
 
 class Ran:
     """What a program printed, and its exit code; None if it did not end in time."""
+    # How much longer than its limit a program may take: for a busy machine.
+    patience = 1.0
 
     def __init__(self, command, user, log, seconds, folder=None, more=None):
         if folder:
@@ -62,7 +64,7 @@ class Ran:
             process = subprocess.Popen([*user.prefix, *map(str, command)], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
                                        cwd=log.parent, env=env, start_new_session=True)
             try:
-                self.code = process.wait(seconds)
+                self.code = process.wait(seconds * Ran.patience)
             except subprocess.TimeoutExpired:
                 self.code = None
                 os.killpg(process.pid, signal.SIGKILL)

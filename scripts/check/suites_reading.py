@@ -1,5 +1,6 @@
 """The suites in a finished model, which is read-only: reading must give the right bytes, and writing must be refused and change nothing."""
 import shutil
+from pathlib import Path
 
 import suites_tools as tools
 from suites_drive import Ran
@@ -24,6 +25,9 @@ def fio(place, user, options):
         yield test, "passed" if ran.code == 0 else "failed", ran.last()
 
 
+BLOCK_MODE = "blockmode = true\n[weights]\ntruncate = 0\n[opsize]\nalign = 512\n"
+
+
 def ltp(place, user, options):
     program = shutil.copy(ltp_folder() / "testcases/kernel/fs/read_all/read_all", place.logs / "read_all")
     ran = Ran([program, "-d", place.path, "-r", 3], user, place.log("ltp-read_all"), LIMIT["ltp"], more={"TMPDIR": str(place.logs)})
@@ -36,6 +40,38 @@ def refused(test, ran):
     if ran.code is None or ran.code == 0 or not any(word in ran.text for word in words):
         return test, "failed", f"exit code {ran.code}: {ran.last()}"
     return test, "passed", ""
+
+
+# What each call of suites_calls.py must return in a finished model; EROFS where nothing is said.
+RETURNS = {
+    "ok": ["open for writing, close", "write the same bytes", "O_TRUNC, write the same bytes", "chmod", "chown to the same", "utimensat",
+           "chmod of the model", "utimensat of the model", "fsync", "unlink", "what was removed is back", "unlink a file of the service",
+           "what was removed of the service is back"],
+    "EPERM": ["symlink", "link", "mkfifo", "rename a file", "rename a file over another", "rename a file out of it", "rename without replacing",
+              "rename the model", "move the model into a draft", "rename a file of the service", "rename a folder of the service"],
+    "ENOTEMPTY": ["rmdir of the model", "rmdir of a folder of the service"],
+    "ENOTSUP": ["setxattr", "setxattr of the model", "fallocate, a hole"],
+    "ENODATA": ["removexattr"],
+    "EINVAL": ["exchange"],
+}
+NUMBER_OF_CALLS = 49
+
+
+def calls(place, user, options):
+    """What pjdfstest would try if it could make its files there: each call that changes something, once."""
+    program = shutil.copy(Path(__file__).with_name("suites_calls.py"), place.logs)
+    draft = place.path.with_name("calls")
+    Ran(["mkdir", draft], user, place.log("mkdir"), 20)
+    before = state(place, user)
+    ran = Ran(["python3", program, place.path, draft], user, place.log("calls"), LIMIT["calls"])
+    expected = {name: error for error, names in RETURNS.items() for name in names}
+    returned = dict(line.split(": ", 1) for line in ran.text.splitlines() if ": " in line)
+    for name, error in returned.items():
+        right = expected.get(name, "EROFS")
+        yield name, "passed" if error == right else "failed", f"{error}, not {right}"
+    if ran.code != 0 or len(returned) != NUMBER_OF_CALLS:
+        yield "came to its end", "failed", ran.last()
+    yield unchanged(place, user, before)
 
 
 def state(place, user):
@@ -60,11 +96,15 @@ def pjdfstest(place, user, options):
 
 def fsx(place, user, options):
     program = shutil.copy(tools.crate("fsx"), place.logs / "fsx")
-    settings = place.logs / "fsx-plain.toml"
-    settings.write_text(FSX["plain"])
     before = state(place, user)
-    for test, file in [("a new file is refused", "new"), ("a file of the model is refused", "data.bin")]:
-        ran = Ran([program, "-f", settings, "-S", 1, "-N", 100, "-P", place.logs, place.path / file], user, place.log(f"fsx-{file}"), LIMIT["fsx"])
+    # An open that truncates is accepted, because the same bytes may be copied in again; in block mode fsx does not truncate.
+    files = [("a new file is refused", "new", FSX["plain"]), ("a file of the model is refused", "data.bin", BLOCK_MODE),
+             ("a file of the service is refused", "analysis/metrics.json", BLOCK_MODE)]
+    for test, file, config in files:
+        settings = place.logs / f"fsx-{Path(file).name}.toml"
+        settings.write_text(config)
+        command = [program, "-f", settings, "-S", 1, "-N", 100, "-P", place.logs, place.path / file]
+        ran = Ran(command, user, place.log(f"fsx-{Path(file).name}"), LIMIT["fsx"])
         yield refused(test, ran)
     yield unchanged(place, user, before)
 
@@ -79,4 +119,4 @@ def stress_ng(place, user, options):
     yield unchanged(place, user, before)
 
 
-READING = {"fio": fio, "ltp": ltp, "pjdfstest": pjdfstest, "fsx": fsx, "stress-ng": stress_ng}
+READING = {"fio": fio, "ltp": ltp, "pjdfstest": pjdfstest, "fsx": fsx, "calls": calls, "stress-ng": stress_ng}

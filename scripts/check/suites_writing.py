@@ -8,7 +8,7 @@ import suites_tools as tools
 from suites_drive import ASSETFS, ROOT, Ran
 
 # Seconds until a suite is ended.
-LIMIT = {"pjdfstest": 900, "fsx": 300, "fio": 120, "stress-ng": 60, "ltp": 300, "smbtorture": 3600}
+LIMIT = {"pjdfstest": 900, "fsx": 300, "fio": 120, "stress-ng": 60, "ltp": 300, "smbtorture": 3600, "calls": 120}
 
 PJDFSTEST = """[features]
 posix_fallocate = {}
@@ -31,7 +31,9 @@ def pjdfstest(place, user, options):
     words = {"ok": "passed", "FAILED": "failed", "skipped": "skipped"}
     found = re.findall(r"^(\S+::\S+)\s+(ok|FAILED|skipped)\n(?:\t(.*))?", text, re.M)
     for test, word, detail in found:
-        yield test, words[word], detail
+        # The address of a socket has 108 bytes at most, so the drive was never asked.
+        is_too_long = "socket" in test and "ENAMETOOLONG" in detail
+        yield test, "skipped" if is_too_long else words[word], detail
     if "Summary" not in text or not found:
         yield "came to its end", "failed", ran.last()
 
