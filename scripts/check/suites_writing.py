@@ -109,10 +109,14 @@ def stressors():
     return [name for name in (said.stdout + said.stderr).split("stressors:")[1].split() if name not in ELSEWHERE]
 
 
+def is_wanted(name, options):
+    return not options.tests or re.search(options.tests, name)
+
+
 def stress_ng(place, user, options):
     tools.program("stress-ng")
     folder = place.new_folder("stress-ng", user)
-    for name in stressors():
+    for name in filter(lambda name: is_wanted(name, options), stressors()):
         command = ["stress-ng", f"--{name}", 2, "--timeout", "20s" if options.long else "3s", "--verify", "--temp-path", folder]
         ran = Ran(command, user, place.log(f"stress-ng-{name}"), LIMIT["stress-ng"])
         why = re.findall(r"^stress-ng: (?:fail|error|warn): +\[\d+\] (.*)", ran.text, re.M)
@@ -142,7 +146,7 @@ def ltp(place, user, options):
     lines = [line for list in ("fs", "fs_perms_simple") for line in (root / "runtest" / list).read_text().splitlines()]
     for line in [*lines, "fsstress fsstress -d $TMPDIR -n 300 -p 3 -r -S"]:
         name, command = (line.split(None, 1) + ["", ""])[:2]
-        if not command or line.startswith("#") or NOT_THE_FOLDER.match(name):
+        if not command or line.startswith("#") or NOT_THE_FOLDER.match(name) or not is_wanted(name, options):
             continue
         if not options.long:
             # growfiles goes on for this time.
