@@ -24,7 +24,7 @@ use crate::wire::Token;
 
 use super::job_args::JobArgs;
 use super::service_client::client_for;
-use super::stores::engine;
+use super::stores::{engine, later_pictures};
 
 /// The file with its port.
 const PORT: &str = "port";
@@ -55,6 +55,7 @@ pub(super) async fn start(
     let config = ServiceConfig {
         chaos: chaos.map(read_plan).transpose()?,
         workers: jobs.workers.unwrap_or(1),
+        later_pictures: later_pictures(jobs)?,
         ..ServiceConfig::new(data_dir, engine(jobs.no_pictures)?)
     };
     let kept = kept_port(data_dir)?;

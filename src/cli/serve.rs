@@ -24,7 +24,7 @@ use super::job_args::JobArgs;
 use super::open_files::allow_many_files;
 use super::page_link::{may_be_logged, place_of_page};
 use super::secrets::protect_memory;
-use super::stores::{StoreArgs, places};
+use super::stores::{StoreArgs, later_pictures, places};
 use super::{local, logging, output, settings};
 
 /// Time for threads of a process that has stopped.
@@ -115,6 +115,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
             public_url: args.public_url.clone(),
             files_url: args.files_url.clone(),
             workers: args.jobs.workers.unwrap_or(1),
+            later_pictures: later_pictures(&args.jobs)?,
             retry_webhooks: args.retry_webhooks,
             local_webhooks: args.local_webhooks,
             tls: args.tls_files(),

@@ -7,7 +7,11 @@ use url::Url;
 
 use crate::bucket::{BucketAddress, Credentials, endpoint_of};
 use crate::fuse::shell_quoted;
-use crate::service::{BucketConfig, PostgresServer, RecordsAt, ServiceConfig, WorkerCommand};
+use crate::service::{
+    BucketConfig, LaterPictures, PostgresServer, RecordsAt, ServiceConfig, WorkerCommand,
+};
+
+use super::job_args::{JobArgs, PictureTime};
 
 /// Where the records and the files of a service are. Secrets are not part of it: other users of the machine can read
 /// the command line.
@@ -126,6 +130,21 @@ pub(super) fn engine(no_pictures: bool) -> Result<WorkerCommand> {
     let mut args = vec!["engine-worker".into()];
     args.extend(no_pictures.then(|| "--no-pictures".into()));
     Ok(WorkerCommand { program, args })
+}
+
+/// The workers for pictures that come after results; `None` if nothing is to be drawn. What an earlier start has left is
+/// drawn, however results get their pictures now.
+pub(super) fn later_pictures(jobs: &JobArgs) -> Result<Option<LaterPictures>> {
+    if jobs.no_pictures {
+        return Ok(None);
+    }
+    let is_later = jobs.pictures == Some(PictureTime::Later);
+    let mut drawing = engine(false)?;
+    drawing.args.push("--kept".into());
+    Ok(Some(LaterPictures {
+        quick: is_later.then(|| engine(true)).transpose()?,
+        drawing,
+    }))
 }
 
 #[cfg(test)]

@@ -84,9 +84,10 @@ use crate::durable::MetaStore;
 use crate::locks::Locked;
 pub use crate::outbox::StatusWord;
 use crate::outbox::{JobFolder, Outbox, OutboxEvent};
+use crate::wire::Event;
 pub use values::names::ends_in_id;
 
-use catalog::{Receiver, follow, keep_pins, probe_until_reachable, store_soon, watch};
+use catalog::{Receiver, follow, keep_pins, probe_until_reachable, store_soon, take_hint, watch};
 use failures::OperationKind;
 use inotify::Own;
 use mount::Mount;
@@ -158,6 +159,11 @@ impl Drive {
     /// The path of a job's text from the top of the drive.
     pub fn job_path(&self, folder: &JobFolder, name: &str) -> String {
         format!("{}/{name}", job_folder_path(&self.mount, folder))
+    }
+
+    /// Looks at what an event of the service points to: at once, not at the next poll.
+    pub fn heed(&self, event: &Event) {
+        take_hint(self.mount.catalog(), event);
     }
 
     /// The open streams of change events.

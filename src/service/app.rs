@@ -38,6 +38,10 @@ pub struct App {
     pub base_url: Url,
     pub queue: Queue,
     pub workers: Workers,
+    /// Draw nothing, for results whose pictures come later; `None` if they come with the results.
+    pub quick_workers: Option<Workers>,
+    /// Draw the pictures that come later.
+    pub drawing_workers: Option<Workers>,
     /// The parent of the jobs' work folders.
     pub work_dir: PathBuf,
     pub limiter: RateLimiter,

@@ -32,6 +32,15 @@ pub struct WorkerCommand {
     pub args: Vec<OsString>,
 }
 
+/// Workers for results whose pictures come later.
+#[derive(Debug, Clone)]
+pub struct LaterPictures {
+    /// Does an optimization of a small model without pictures. Without it they come with the result.
+    pub quick: Option<WorkerCommand>,
+    /// Does many optimizations with pictures, one after another; see `KeptWorker`.
+    pub drawing: WorkerCommand,
+}
+
 /// Resource limits of one worker process. A process that exceeds them is killed.
 #[derive(Debug, Clone)]
 pub struct WorkerLimits {
@@ -45,6 +54,18 @@ pub struct WorkerLimits {
     pub attempts: u32,
     /// Who can set a higher memory limit.
     pub memory_setting: MemorySetting,
+    /// Which processes have priority over it.
+    pub priority: WorkerPriority,
+}
+
+/// How a worker process gives way to other processes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WorkerPriority {
+    /// To other programs.
+    #[default]
+    Job,
+    /// To other programs and to jobs.
+    AfterJobs,
 }
 
 /// Where the memory limit of a worker process is set.
@@ -81,6 +102,7 @@ impl Default for WorkerLimits {
             wall: Duration::from_secs(30 * 60),
             attempts: 3,
             memory_setting: MemorySetting::default(),
+            priority: WorkerPriority::default(),
         }
     }
 }
@@ -107,6 +129,8 @@ pub struct ServiceConfig {
     /// The bucket of the files; without one they are in the data folder.
     pub bucket: Option<BucketConfig>,
     pub worker: WorkerCommand,
+    /// The workers for pictures that come after results; `None` if there are to be none.
+    pub later_pictures: Option<LaterPictures>,
     /// Maximum number of jobs that run at the same time.
     pub workers: usize,
     pub worker_limits: WorkerLimits,
@@ -162,6 +186,7 @@ impl ServiceConfig {
             records: RecordsAt::default(),
             bucket: None,
             worker,
+            later_pictures: None,
             workers: 1,
             worker_limits: WorkerLimits::default(),
             job_lease: Duration::from_secs(60),

@@ -53,13 +53,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::broadcast;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::durable::{DirLock, DurableError, PrivateDir, is_foreign};
 use crate::listener::{Connections, Listener, Reserved};
-use crate::wire::Token;
+use crate::wire::{Event, Token};
 use app::App;
 use http::Server;
 use records::Records;
@@ -68,7 +69,10 @@ use stores::{Process, Stores};
 use tls::Tls;
 
 pub use chaos::{ChaosError, ChaosPlan};
-pub use config::{MemorySetting, ServiceConfig, StorageOrigin, WorkerCommand, WorkerLimits};
+pub use config::{
+    LaterPictures, MemorySetting, ServiceConfig, StorageOrigin, WorkerCommand, WorkerLimits,
+    WorkerPriority,
+};
 pub use error::ServiceError;
 pub use files::{BucketConfig, BucketError};
 pub use first_start::TOKEN_FILE;
@@ -197,13 +201,27 @@ fn assemble(
     signer: Signer,
     base_url: Url,
 ) -> Result<Arc<App>, ServiceError> {
+    let start = |command: &WorkerCommand, priority| {
+        let limits = WorkerLimits {
+            priority,
+            ..config.worker_limits.clone()
+        };
+        Workers::start(command.clone(), limits).map_err(ServiceError::Workers)
+    };
+    let start_job = |command| start(command, WorkerPriority::Job);
+    let start_drawing = |later: &LaterPictures| start(&later.drawing, WorkerPriority::AfterJobs);
+    let later = config.later_pictures.as_ref();
     let app = App {
+        quick_workers: later
+            .and_then(|later| later.quick.as_ref())
+            .map(start_job)
+            .transpose()?,
+        drawing_workers: later.map(start_drawing).transpose()?,
         files: stores.files,
         signer,
         base_url,
         queue: queue::Queue::default(),
-        workers: Workers::start(config.worker.clone(), config.worker_limits.clone())
-            .map_err(ServiceError::Workers)?,
+        workers: start_job(&config.worker)?,
         work_dir: empty_dir(data_dir.join("work"))?,
         limiter: limits::RateLimiter::new(config.requests_per_minute),
         password_turn: tokio::sync::Mutex::default(),
@@ -320,6 +338,9 @@ impl RunningService {
         for _ in 0..app.config.workers {
             self.tasks.spawn(jobs::work(Arc::clone(app)));
         }
+        if app.config.workers > 0 {
+            self.tasks.spawn(jobs::draw(Arc::clone(app)));
+        }
         self.tasks.spawn(jobs::keep(Arc::clone(app)));
         self.tasks.spawn(jobs::exchange_wakeups(Arc::clone(app)));
         self.tasks.spawn(events::deliver(Arc::clone(app)));
@@ -359,6 +380,12 @@ impl RunningService {
         let token = self.token.id().expect("our own token has an id");
         let token = self.app.records.tokens().get(token).await?;
         Ok(token.map(|token| self.app.sign_in_codes.make(token.user).link(&self.base_url)))
+    }
+
+    /// The ends of analyses and optimizations that this process does from now on. A receiver that falls behind misses
+    /// some.
+    pub fn ends(&self) -> broadcast::Receiver<Event> {
+        self.app.events.ends()
     }
 
     /// Starts a plan of faults from its beginning; `None` ends all faults.

@@ -23,6 +23,7 @@ pub struct Queue {
     wake: Notify,
     added: Notify,
     progressed: Notify,
+    drawings: Notify,
     running: Mutex<HashMap<JobId, Running>>,
     fault_pause: watch::Sender<Option<FaultPause>>,
     /// The next attempt panics.
@@ -69,6 +70,15 @@ impl Queue {
 
     pub(super) async fn woken(&self) {
         self.wake.notified().await;
+    }
+
+    /// Notes that a result waits for its pictures.
+    pub(super) fn add_drawing(&self) {
+        self.drawings.notify_one();
+    }
+
+    pub(super) async fn drawing_added(&self) {
+        self.drawings.notified().await;
     }
 
     /// Keeps the progress of a running job until it is recorded.

@@ -1,16 +1,19 @@
 //! Drop folders: copying a file starts an optimization.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use assetfs::client::{ListQuery, Priority};
 use assetfs::drive::{DriveError, FileKind};
 
 use assetfs::wire::{
-    CreateEmbed, MultiOptimize, MultiOptimizeConfig, MultiOptimizeItem, OptimizeRequest,
+    CreateEmbed, EventType, MultiOptimize, MultiOptimizeConfig, MultiOptimizeItem, OptimizeRequest,
     OptimizeSettings, OptimizerConfig,
 };
 
+use serde_json::Value;
+
 use crate::support::account::Account;
+use crate::support::tree::Tree;
 
 const TEN_PERCENT: &[u8] = br#"{"schema":"2.5","limits":{"faces":{"percentage":10}},
 "compressionAndExport":{"fileExports":[{"fileType":"glb"}]}}"#;
@@ -41,6 +44,87 @@ async fn the_points_that_an_optimization_cost_show_at_once() {
     tree.until_status("/rawmodels/cube/optimize/small.status", "done")
         .await;
     assert_eq!(points().await, before - 1);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drive_that_is_told_the_end_of_a_job_does_not_wait_for_its_next_poll() {
+    let account = Account::new().await;
+    account.add_cube().await;
+    // The next poll would be 10 s after the first.
+    let (mounted, mut ends) = account.mount_with_ends().await;
+    let tree = &mounted.tree;
+    tree.write("/rawmodels/cube/optimize/small.json", TEN_PERCENT)
+        .await
+        .unwrap();
+    let end = ends.recv().await.unwrap();
+    assert_eq!(end.event_type, EventType::OptimizationFinished);
+    let told = Instant::now();
+    mounted.drive.heed(&end);
+    tree.until_status("/rawmodels/cube/optimize/small.status", "done")
+        .await;
+    let taken = told.elapsed();
+    assert!(taken < Duration::from_secs(5), "{taken:?}");
+    let results = tree.list("/rapidmodels/cube").await.unwrap();
+    let is_there = results.iter().any(|name| name.ends_with(".glb"));
+    assert!(is_there, "{results:?}");
+    mounted.close().await;
+}
+
+/// The numbers of results that have a similarity and of those that have views.
+async fn drawn(tree: &Tree) -> (usize, usize) {
+    let results = tree.read_text("/rapidmodels/.assetfs/results.jsonl").await;
+    let lines = results.unwrap();
+    let compared = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|line| line["similarity"].is_number());
+    let views = tree.list("/rapidmodels/cube/renders").await;
+    (compared.count(), views.map_or(0, |views| views.len()))
+}
+
+async fn until_drawn(tree: &Tree) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    loop {
+        match drawn(tree).await {
+            (1, 18) => return,
+            found => assert!(Instant::now() < deadline, "{found:?}"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pictures_that_come_after_their_result_show_when_the_drive_hears_of_them() {
+    let account = Account::with_later_pictures().await;
+    account.add_cube().await;
+    let (mounted, mut ends) = account.mount_with_ends().await;
+    let tree = &mounted.tree;
+    tree.write("/rawmodels/cube/optimize/small.json", TEN_PERCENT)
+        .await
+        .unwrap();
+    mounted.drive.heed(&ends.recv().await.unwrap());
+    tree.until_status("/rawmodels/cube/optimize/small.status", "done")
+        .await;
+    // What the drive knows now is known to be old when the pictures are there.
+    drawn(tree).await;
+    mounted.drive.heed(&ends.recv().await.unwrap());
+    until_drawn(tree).await;
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pictures_that_come_after_their_result_show_in_a_drive_that_is_told_nothing() {
+    let account = Account::with_later_pictures().await;
+    account.add_cube().await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    tree.write("/rawmodels/cube/optimize/small.json", TEN_PERCENT)
+        .await
+        .unwrap();
+    tree.until_status("/rawmodels/cube/optimize/small.status", "done")
+        .await;
+    until_drawn(tree).await;
     mounted.close().await;
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::square_glb::numbered_glb;
 use super::support::add_files;
 
 /// A service in a process of its own.
@@ -19,6 +20,10 @@ pub struct Process {
 
 impl Process {
     pub fn start(data: &Path) -> Process {
+        Process::start_with(data, &[])
+    }
+
+    fn start_with(data: &Path, more: &[&str]) -> Process {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut child = Command::new(env!("CARGO_BIN_EXE_assetfs"))
             .args([
@@ -28,6 +33,7 @@ impl Process {
                 "--json",
                 "--retry-webhooks",
             ])
+            .args(more)
             .arg("--data")
             .arg(data)
             .stdout(Stdio::piped())
@@ -159,5 +165,44 @@ async fn a_killed_service_takes_its_workers_along_and_ends_their_jobs_next_time(
     assert_eq!(asset["upload_status"], "complete", "{asset}");
     let downloads = service.get(&format!("{path}/downloads")).await;
     assert_eq!(downloads.as_object().unwrap().len(), names.len());
+    service.kill();
+}
+
+#[tokio::test]
+async fn a_service_that_is_killed_between_a_result_and_its_pictures_draws_them_next_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let service = Process::start_with(&data, &["--pictures", "later"]);
+    let body = json!({ "model_name": "square", "filenames": ["square.glb"] }).to_string();
+    let start = format!("{}/api/v2/rawmodel/api-upload/start", service.base_url);
+    let started = service.send(service.http.post(start).body(body)).await;
+    let url = &started["links"]["s3_upload_urls"]["square.glb"];
+    let put = service.http.put(url.as_str().unwrap());
+    let put = put.body(numbered_glb(1)).send().await.unwrap();
+    assert!(put.status().is_success());
+    let id = started["id"].as_u64().unwrap();
+    let complete = format!("/api/v2/rawmodel/{id}/api-upload/complete");
+    service.get(&complete).await;
+    let is_complete = |asset: &Value| asset["upload_status"] == "complete";
+    service
+        .until(&format!("/api/v2/rawmodel/{id}"), is_complete)
+        .await;
+    let path = format!("/api/v2/rawmodel/optimize/{id}");
+    let body = json!({ "config": {} }).to_string();
+    let asked = service.request(reqwest::Method::POST, &path).body(body);
+    let asked = service
+        .send(asked.header("content-type", "application/json"))
+        .await;
+    let path = format!("/api/v2/rapidmodel/{}", asked["id"]);
+    let is_done = |rapid: &Value| rapid["optimization_status"] == "done";
+    let score = |rapid: &Value| rapid["meta"]["qc"][0]["glb"]["avgScore"].clone();
+    let rapid = service.until(&path, is_done).await;
+    assert!(!score(&rapid).is_number(), "{rapid}");
+    assert!(rapid["downloads"]["glb"].is_string(), "{rapid}");
+    service.kill();
+    let service = Process::start(&data);
+    let has_score = |rapid: &Value| score(rapid).is_number();
+    let rapid = service.until(&path, has_score).await;
+    assert_eq!(rapid["optimization_status"], "done");
     service.kill();
 }

@@ -21,6 +21,7 @@ mod full_disk;
 mod hostile;
 mod http_rules;
 mod kill_9;
+mod later_pictures;
 mod leases;
 mod left_overs;
 mod listings;

@@ -11,9 +11,9 @@ use assetfs::drive::{Drive, DriveConfig};
 use assetfs::durable::{DurableError, MetaStore};
 use assetfs::outbox::{Outbox, OutboxConfig};
 use assetfs::service::{
-    ChaosPlan, RunningService, Service, ServiceConfig, ServiceError, WorkerCommand,
+    ChaosPlan, LaterPictures, RunningService, Service, ServiceConfig, ServiceError, WorkerCommand,
 };
-use assetfs::wire::{AssetId, Preset, StartUpload, Token, UploadStatus};
+use assetfs::wire::{AssetId, Event, Preset, StartUpload, Token, UploadStatus};
 use assetfs_engine::sample::{ChairDetail, write_chair_with};
 use futures_util::StreamExt as _;
 use tempfile::TempDir;
@@ -83,14 +83,37 @@ impl Account {
         .await
     }
 
+    /// An account on a new service with the real engine, which draws the pictures of results after them.
+    pub async fn with_later_pictures() -> Account {
+        let engine = |option: &str| WorkerCommand {
+            program: env!("CARGO_BIN_EXE_assetfs").into(),
+            args: vec!["engine-worker".into(), option.into()],
+        };
+        Account::with_config(engine("--no-pictures"), |config| {
+            config.later_pictures = Some(LaterPictures {
+                quick: Some(engine("--no-pictures")),
+                drawing: engine("--kept"),
+            });
+        })
+        .await
+    }
+
     /// An account on a new service with this worker.
     pub async fn with_worker(worker: WorkerCommand) -> Account {
+        Account::with_config(worker, |_| {}).await
+    }
+
+    async fn with_config(
+        worker: WorkerCommand,
+        change: impl FnOnce(&mut ServiceConfig),
+    ) -> Account {
         let _ = tracing_subscriber::fmt()
             .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
             .with_test_writer()
             .try_init();
         let dir = tempfile::tempdir().expect("a temporary folder");
         let mut service_config = ServiceConfig::new(dir.path().join("service"), worker);
+        change(&mut service_config);
         let service = Service::start(service_config.clone())
             .await
             .expect("the service starts");
@@ -246,10 +269,30 @@ impl Account {
         self.mount_by(self.client.clone(), state, change).await
     }
 
+    /// Opens a drive that polls as rarely as one can, with the ends of jobs of its service.
+    pub async fn mount_with_ends(&self) -> (Mounted, tokio::sync::broadcast::Receiver<Event>) {
+        let service = self.service.as_ref().expect("the service runs");
+        let (client, hour) = (self.client.clone(), Duration::from_secs(3_600));
+        let change = |config: &mut DriveConfig| config.refresh = hour;
+        let mounted = self.mount_polling(client, "state", hour, change).await;
+        (mounted, service.ends())
+    }
+
     async fn mount_by(
         &self,
         client: Client,
         state: &str,
+        change: impl FnOnce(&mut DriveConfig),
+    ) -> Mounted {
+        let first_poll = Duration::from_millis(50);
+        self.mount_polling(client, state, first_poll, change).await
+    }
+
+    async fn mount_polling(
+        &self,
+        client: Client,
+        state: &str,
+        first_poll: Duration,
         change: impl FnOnce(&mut DriveConfig),
     ) -> Mounted {
         let state = self.dir.path().join(state);
@@ -261,7 +304,7 @@ impl Account {
         let cache = open_cache(&state.join("cache"), limits).await;
         let meta = MetaStore::open(state.join("meta.redb")).expect("a store");
         let mut outbox_config = OutboxConfig::new(state.join("outbox"));
-        outbox_config.first_poll = Duration::from_millis(50);
+        outbox_config.first_poll = first_poll;
         let (outbox, events) = Outbox::open(outbox_config, client.clone()).expect("an outbox");
         let mut config = DriveConfig::new("test account", state.join("outbox"));
         config.refresh = Duration::from_millis(100);

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::task::JoinHandle;
 
 use crate::cache::{BlockCache, CacheLimits};
 use crate::client::{Client, ClientConfig};
@@ -13,6 +15,7 @@ use crate::drive::{Drive, DriveConfig, HistoryKind, RefusalSender, WebhookConfig
 use crate::durable::MetaStore;
 use crate::fuse::{self, Access, MountOptions, Mounted};
 use crate::outbox::{Outbox, OutboxConfig};
+use crate::wire::Event;
 
 use super::super::open_files::allow_many_files;
 use super::super::secrets::protect_memory;
@@ -183,6 +186,17 @@ async fn serve_async(plan: &MountPlan, ready: impl FnOnce(Greeting)) -> Result<E
     Ok(ending)
 }
 
+/// Has the drive look at what its service has ended, without a wait for the next poll, which finds what is missed here.
+async fn heed_ends(mut ends: broadcast::Receiver<Event>, drive: Drive) {
+    loop {
+        match ends.recv().await {
+            Ok(event) => drive.heed(&event),
+            Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
 /// How a mount ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
@@ -210,6 +224,8 @@ struct Parts {
     outbox: Outbox,
     drive: Drive,
     events: Option<EventLogWriter>,
+    /// Tells the drive what its service has ended.
+    ends: Option<JoinHandle<()>>,
 }
 
 impl Parts {
@@ -237,6 +253,9 @@ impl Parts {
         };
         let events = EventLogWriter::start(places.state.path(), &places.label, &plan.mount_point);
         let (outbox, drive) = open_drive(plan, &client, &places, events.as_ref()).await?;
+        let ends = service
+            .as_ref()
+            .map(|service| tokio::spawn(heed_ends(service.ends(), drive.clone())));
         Ok(Parts {
             service,
             page,
@@ -244,10 +263,14 @@ impl Parts {
             outbox,
             drive,
             events,
+            ends,
         })
     }
 
     async fn close(self) {
+        if let Some(ends) = &self.ends {
+            ends.abort();
+        }
         let stopped = tokio::time::timeout(STOP_DEADLINE, async {
             self.drive.shut_down().await;
             self.outbox.shut_down().await;

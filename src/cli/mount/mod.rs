@@ -205,9 +205,9 @@ fn chosen_chaos(args: &MountArgs, account: &Account) -> Result<Option<PathBuf>> 
 fn chosen_jobs(args: &MountArgs, account: &Account) -> Result<JobArgs> {
     let wrong = |text: &str| Err(WrongUse(text.to_owned()).into());
     match (&args.jobs, account) {
-        (jobs, Account::Remote { .. }) if !jobs.is_default() => {
-            wrong("--workers and --no-pictures are for the local service: use them with --local")
-        }
+        (jobs, Account::Remote { .. }) if !jobs.is_default() => wrong(
+            "--workers, --pictures and --no-pictures are for the local service: use them with --local",
+        ),
         (
             JobArgs {
                 workers: Some(0), ..

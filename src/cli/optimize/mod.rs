@@ -19,7 +19,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backoff::Backoff;
 use crate::factory_presets::FACTORY;
-use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerError, WorkerLimits, Workers};
+use crate::service::{
+    MemorySetting, Outcome, WorkerCommand, WorkerError, WorkerLimits, WorkerPriority, Workers,
+};
 use assetfs_engine::job::{self, OptimizeTask, Report, Task};
 
 use super::budget::Budget;
@@ -346,6 +348,7 @@ impl EngineSettings {
             wall,
             attempts: 1,
             memory_setting: MemorySetting::Optimize,
+            priority: WorkerPriority::Job,
         }
     }
 }

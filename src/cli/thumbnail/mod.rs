@@ -15,7 +15,9 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::drive::StatusWord;
-use crate::service::{MemorySetting, Outcome, WorkerCommand, WorkerLimits, Workers};
+use crate::service::{
+    MemorySetting, Outcome, WorkerCommand, WorkerLimits, WorkerPriority, Workers,
+};
 use assetfs_engine::job::{Badge, DrawTask, ICON_NAME, Task, badged, icon_of_thumbnail};
 
 use super::exit::{Exit, WrongUse};
@@ -192,6 +194,7 @@ fn drawn(path: &Path, size: u16) -> Result<Vec<u8>> {
         wall: WALL,
         attempts: 1,
         memory_setting: MemorySetting::Fixed,
+        priority: WorkerPriority::Job,
     };
     let stop = CancellationToken::new();
     let outcome = runtime()?.block_on(async {

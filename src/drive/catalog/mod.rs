@@ -78,4 +78,4 @@ pub(super) use stored_soon::store_soon;
 pub(super) use urls::remote_file;
 pub(super) use versions::{asset_with_source, replaced_models};
 pub(super) use watch::{look_at, was_listed, watch};
-pub(super) use webhook::Receiver;
+pub(super) use webhook::{Receiver, take_hint};

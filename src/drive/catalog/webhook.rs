@@ -31,7 +31,7 @@ use crate::drive::catalog::parts::Catalog;
 use crate::drive::config::WebhookConfig;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::failures::{OperationKind, Outcome};
-use crate::drive::values::node::ListingKind;
+use crate::drive::values::node::{ListingKind, RemoteFolder};
 use crate::listener::{
     ConnectionLimits, Connections, Listener, RequestBody, Service, host_problem,
 };
@@ -255,7 +255,7 @@ impl CallSecret {
 }
 
 /// Requests what an event points to.
-fn take_hint(catalog: &Arc<Catalog>, event: &Event) {
+pub fn take_hint(catalog: &Arc<Catalog>, event: &Event) {
     let (asset, rapid) = (event.data.rawmodel_id, event.data.rapidmodel_id);
     match event.event_type {
         EventType::AnalysisFinished | EventType::UnzipFinished => {
@@ -271,6 +271,10 @@ fn take_hint(catalog: &Arc<Catalog>, event: &Event) {
                 mark_rapids_stale(catalog, asset);
             }
             if let Some(rapid) = rapid {
+                // Its pictures may have come after it.
+                catalog
+                    .maps
+                    .drop_folder(&catalog.meta, RemoteFolder::RapidRenders(rapid));
                 catalog.spawn(|shared| async move {
                     if let Err(error) = refresh_rapid(&shared, rapid, Duration::ZERO).await {
                         tracing::debug!(rapid = %rapid, error = %error, "the model of an event could not be requested");

@@ -29,7 +29,7 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
         files: place.files.clone(),
         output_dir: place.output(),
     });
-    let outcome = match run_worker(app, job, &task, stop).await? {
+    let outcome = match run_worker(app, &app.workers, job, &task, stop).await? {
         Outcome::Done(report) => Ok(report.and_then(|report| report.model)),
         Outcome::Failed(failure) => Err(failure),
         Outcome::Stopped => {
@@ -158,7 +158,7 @@ async fn store(app: &App, job: &JobRow, end: &AnalysisEnd) -> Result<(), JobErro
         .await;
     if settle(app, job.lease(), ended, &end.files).await? {
         app.metrics.job_ended(job.kind, end.error_message.is_none());
-        app.events.announce();
+        app.events.tell(end.events.iter().map(job_events::told));
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::stream;
 
-use super::JobError;
+use super::error::JobError;
 use super::work_folder::WorkFolder;
 use crate::backoff::Backoff;
 use crate::service::app::App;
@@ -29,8 +29,13 @@ type Found = (Area, String, PathBuf);
 
 /// Stores every file of the output folder.
 pub async fn collect(app: &App, place: &WorkFolder) -> Result<Vec<NewFile>, JobError> {
+    collect_from(app, &place.output()).await
+}
+
+/// Stores every file of `output`, which has the form of an output folder.
+pub async fn collect_from(app: &App, output: &Path) -> Result<Vec<NewFile>, JobError> {
     let mut files = Vec::new();
-    let found = find(&place.output())?;
+    let found = find(output)?;
     let blobs = app.records.blobs().fresh_keys(found.len()).await?;
     for ((area, name, path), blob) in found.into_iter().zip(blobs) {
         match app.files.adopt(&blob, path).await {

@@ -39,7 +39,7 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
         base_name: file_stem(&asset.name),
         scale: asset.scale_factor,
     });
-    match run_worker(app, job, &task, stop).await? {
+    match run_worker(app, &app.workers, job, &task, stop).await? {
         Outcome::Stopped => Ok(Done::Stopped),
         Outcome::Failed(failure) => {
             end(app, job, Some(&failure), Vec::new()).await?;

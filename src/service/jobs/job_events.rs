@@ -1,7 +1,7 @@
 //! Events that webhooks receive when jobs end. Each attempt of a job gives its events the same ids, so none is sent twice.
 
 use crate::service::records::{Area, JobRow, NewEvent};
-use crate::wire::{EventData, EventStatus, EventType, RapidId};
+use crate::wire::{Event, EventData, EventStatus, EventType, RapidId};
 
 /// An archive was unpacked, or unpacking failed.
 pub fn unzipped(job: &JobRow, failure: Option<&str>) -> NewEvent {
@@ -26,6 +26,15 @@ pub fn optimized(job: &JobRow, rapid: RapidId, failure: Option<&str>) -> NewEven
             Some(_) => Area::Analysis,
         }),
         ..event(job, EventType::OptimizationFinished, data)
+    }
+}
+
+/// An event as other parts of this process are told it: without the links that webhooks get.
+pub fn told(event: &NewEvent) -> Event {
+    Event {
+        event_type: event.event_type.clone(),
+        data: event.data.clone(),
+        ..Event::default()
     }
 }
 

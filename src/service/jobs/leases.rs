@@ -12,18 +12,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::renewal::renewal_pause;
 use super::{give_up, refund};
 use crate::service::app::App;
 use crate::service::causes::chain;
 use crate::service::queue::Running;
 use crate::service::records::{Heartbeat, Lease, Lost, RecordsError};
-
-/// Renewals of a lease in its lifetime, at least.
-const RENEWALS: u32 = 4;
-
-/// The longest pause between two renewals in shared records. They carry the progress, so it is also how late the
-/// progress is.
-const SHARED_PAUSE: Duration = Duration::from_secs(10);
 
 /// Minimum time between two writes of progress in the records of one process.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(200);
@@ -34,15 +28,6 @@ pub async fn keep(app: Arc<App>) {
         () = app.stop.cancelled() => {}
         () = keep_leases(&app) => {}
         () = show_progress(&app) => {}
-    }
-}
-
-/// The time between two renewals of a lease.
-fn renewal_pause(lease: Duration, is_shared: bool) -> Duration {
-    let pause = lease / RENEWALS;
-    match is_shared {
-        true => pause.min(SHARED_PAUSE),
-        false => pause,
     }
 }
 
@@ -159,7 +144,10 @@ fn stop_lost(app: &App, lease: Lease) {
 pub async fn recover(app: &App) -> Result<(), RecordsError> {
     match app.records.is_shared() {
         true => Ok(()),
-        false => requeue(app, Lost::All).await,
+        false => {
+            app.records.drawings().release_all().await?;
+            requeue(app, Lost::All).await
+        }
     }
 }
 
@@ -183,24 +171,4 @@ async fn requeue(app: &App, lost: Lost) -> Result<(), RecordsError> {
         give_up(app, &job, &reason).await;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::service::config::{ServiceConfig, WorkerCommand};
-
-    #[test]
-    fn a_lease_of_60_seconds_is_renewed_every_15_and_in_shared_records_every_10() {
-        let worker = WorkerCommand {
-            program: "assetfs".into(),
-            args: Vec::new(),
-        };
-        let lease = ServiceConfig::new("/data", worker).job_lease;
-        assert_eq!(lease.as_secs(), 60);
-        assert_eq!(renewal_pause(lease, false).as_secs(), 15);
-        assert_eq!(renewal_pause(lease, true).as_secs(), 10);
-        let short = Duration::from_secs(4);
-        assert_eq!(renewal_pause(short, true).as_secs(), 1);
-    }
 }

@@ -7,11 +7,14 @@
 mod analyse;
 mod collect;
 mod convert;
+mod draw;
 mod error;
 mod faults;
 mod job_events;
 mod leases;
 mod optimize;
+mod optimize_task;
+mod renewal;
 #[cfg(test)]
 mod tests;
 mod wakeups;
@@ -34,11 +37,12 @@ use super::queue::Running;
 use super::records::{Attempt, JobKind, JobRow, RecordsError};
 use super::room::check_room;
 use super::trace;
-use super::workers::{Failure, Outcome, WorkerError};
+use super::workers::{Failure, Outcome, WorkerError, Workers};
 use crate::service::causes::chain;
 use crate::wire::{TraceParent, UploadStatus};
 use assetfs_engine::job::{Phase, Task};
 
+pub use draw::draw;
 pub use error::JobError;
 pub use leases::{keep, recover};
 pub use wakeups::exchange_wakeups;
@@ -282,12 +286,13 @@ async fn fail_orphaned(app: &App, job: &JobRow) -> Result<Done, JobError> {
 /// Runs a task in a worker process. `leases` records its progress; the phase of an analysis is shown here.
 async fn run_worker(
     app: &App,
+    workers: &Workers,
     job: &JobRow,
     task: &Task,
     stop: &CancellationToken,
 ) -> Result<Outcome, JobError> {
     let (latest, mut phases) = watch::channel(None::<Phase>);
-    let working = app.workers.run(
+    let working = workers.run(
         task,
         |progress| {
             let phase = progress.phase;

@@ -1,20 +1,19 @@
 //! Makes a rapid model.
 
-use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::collect::{collect, settle, store_text};
+use super::optimize_task::task_of;
 use super::work_folder::{Prepared, WorkFolder};
 use super::{Done, JobError, fail_orphaned, job_events, run_worker};
 use crate::service::app::App;
-use crate::service::names;
-use crate::service::records::{JobRow, OptimizationEnd, RapidRow};
+use crate::service::records::{JobRow, OptimizationEnd, PicturesOfResult, RapidRow};
 use crate::service::workers::{Failure, Outcome};
 use crate::wire::{OptimizationStatus, RapidId};
-use assetfs_engine::job::{OptimizeTask, Task};
+use assetfs_engine::job::Task;
 
-/// The longest name of a result with the additions of its preset, in bytes.
-const MAX_RESULT_NAME_BYTES: usize = 150;
+/// The pictures of a model with more bytes come with its result.
+const SMALL_BYTES: u64 = 8 << 20;
 
 /// Runs one optimization.
 pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Done, JobError> {
@@ -29,16 +28,12 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
             return Ok(Done::Recorded);
         }
     };
-    let task = Task::Optimize(OptimizeTask {
-        input_dir: place.input(),
-        files: place.files.clone(),
-        output_dir: place.output(),
-        config: config(&rapid),
-        export_name: rapid.export_name.as_deref().map(names::file_stem),
-        base_name: base_name(&rapid),
-        scale: rapid.scale_factor,
-    });
-    let (failure, report) = match run_worker(app, job, &task, stop).await? {
+    let task = Task::Optimize(task_of(&place, &rapid, place.output()));
+    // A large model is not made twice.
+    let quick = app.quick_workers.as_ref();
+    let quick = quick.filter(|_| place.input_bytes() <= SMALL_BYTES);
+    let workers = quick.unwrap_or(&app.workers);
+    let (failure, report) = match run_worker(app, workers, job, &task, stop).await? {
         Outcome::Done(report) => (None, report),
         Outcome::Failed(failure) => (Some(failure), None),
         Outcome::Stopped => return Ok(Done::Stopped),
@@ -57,6 +52,10 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
         files: collect(app, &place).await?,
         output: Failure::output(failure.as_ref()),
         is_refunded: false,
+        pictures: match (&failure, quick) {
+            (None, Some(_)) => PicturesOfResult::Later(job.asset),
+            _ => PicturesOfResult::Here,
+        },
         events: vec![job_events::optimized(
             job,
             rapid.id,
@@ -65,35 +64,6 @@ pub async fn run(app: &App, job: &JobRow, stop: &CancellationToken) -> Result<Do
     };
     record(app, job, rapid.id, &end).await?;
     Ok(Done::Recorded)
-}
-
-/// The configuration of a rapid model.
-fn config(rapid: &RapidRow) -> Map<String, Value> {
-    serde_json::from_str(&rapid.config).expect("what was stored is a configuration")
-}
-
-/// The default name of the exported files: the asset's name with the additions of the preset.
-fn base_name(rapid: &RapidRow) -> String {
-    let rule = &rapid.filename_rule;
-    let suffix = rule.use_suffix.as_str().filter(|suffix| !suffix.is_empty());
-    let preset = rapid.preset_name.as_deref();
-    let id = rapid.id.to_string();
-    let added = [
-        suffix,
-        preset.filter(|_| rule.use_preset_name),
-        rule.use_id.then_some(id.as_str()),
-    ];
-    let added: String = added
-        .into_iter()
-        .flatten()
-        .map(|part| format!("-{part}"))
-        .collect();
-    // If the name is too long, the addition is kept, because it distinguishes the results.
-    let added = names::file_stem(&format!("x{added}"));
-    let room = MAX_RESULT_NAME_BYTES.saturating_sub(added.len());
-    let name = names::file_stem(&rapid.name);
-    let end = name.floor_char_boundary(room.max(1));
-    format!("{}{}", &name[..end], &added[1..])
 }
 
 async fn rapid_of(app: &App, job: &JobRow) -> Result<Option<RapidRow>, JobError> {
@@ -117,7 +87,10 @@ async fn record(
     if settle(app, job.lease(), ended, &end.files).await? {
         app.metrics
             .job_ended(job.kind, end.status == OptimizationStatus::Done);
-        app.events.announce();
+        app.events.tell(end.events.iter().map(job_events::told));
+        if end.pictures != PicturesOfResult::Here {
+            app.queue.add_drawing();
+        }
     }
     Ok(())
 }
@@ -134,6 +107,7 @@ pub async fn fail(app: &App, job: &JobRow, reason: &str) -> Result<(), JobError>
         files: vec![store_text(app, "error.log", format!("{reason}\n")).await?],
         output: Failure::output(Some(&Failure::of(reason))),
         is_refunded: true,
+        pictures: PicturesOfResult::Here,
         events: vec![job_events::optimized(job, rapid, Some(reason))],
     };
     record(app, job, rapid, &end).await

@@ -158,6 +158,16 @@ impl WorkFolder {
         self.path().join("in")
     }
 
+    /// The size of the model.
+    pub fn input_bytes(&self) -> u64 {
+        let sizes = self.files.iter().map(|file| {
+            let found = fs::metadata(self.input().join(file));
+            // One that cannot be read is left to the worker.
+            found.map_or(0, |found| found.len())
+        });
+        sizes.sum()
+    }
+
     /// The folder that the worker writes into.
     pub fn output(&self) -> PathBuf {
         self.path().join("out")

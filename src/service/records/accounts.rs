@@ -138,6 +138,7 @@ impl AccountRecords<'_> {
                 "DELETE FROM tags WHERE user_id = $1",
                 "DELETE FROM assets WHERE user_id = $1",
                 "DELETE FROM rapids WHERE user_id = $1",
+                "DELETE FROM drawings WHERE user_id = $1",
                 "DELETE FROM tokens WHERE user_id = $1",
                 "DELETE FROM presets WHERE user_id = $1",
                 "DELETE FROM embeds WHERE user_id = $1",

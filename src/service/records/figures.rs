@@ -94,6 +94,7 @@ async fn cycle(records: &Records, user: UserId, asset: AssetId) {
     };
     let end = OptimizationEnd {
         is_refunded: false,
+        pictures: PicturesOfResult::Here,
         status: OptimizationStatus::Done,
         report: None,
         files: vec![file],

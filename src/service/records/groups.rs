@@ -23,6 +23,8 @@ groups! {
     ConversionRecords,
     /// Events that webhooks receive.
     DeliveryRecords,
+    /// Results whose pictures are still to be drawn.
+    DrawingRecords,
     /// Epochs of the bucket.
     EpochRecords,
     /// Embeds, and the theme that a user saved for them.

@@ -11,6 +11,7 @@ mod connect;
 mod conversions;
 mod database;
 mod deliveries;
+mod drawings;
 mod embeds;
 mod epochs;
 mod error;
@@ -53,6 +54,7 @@ pub use blobs::{FreshBlob, Stored};
 pub use connect::{DatabaseUrlError, PostgresServer, RecordsAt};
 pub use conversions::{Conversion, Uploaded};
 pub use deliveries::{Call, DeliveryRow, EventLoad, NewEvent, WebhookLease};
+pub use drawings::{DrawingEnd, DrawingRow};
 pub use embeds::{CreatedEmbed, EmbedRow, NewEmbed};
 pub use error::RecordsError;
 pub use files::{Area, FileId, FileRow, NewFile};
@@ -61,7 +63,7 @@ pub use incoming::{Arrived, Awaited};
 pub use jobs::{
     Attempt, Heartbeat, JobId, JobKind, JobLoad, JobRow, JobState, Lease, Lost, Removal,
 };
-pub use optimizations::{NewRapid, OptimizationEnd, Started};
+pub use optimizations::{NewRapid, OptimizationEnd, PicturesOfResult, Started};
 pub use presets::{NewPreset, PresetChange, PresetRow};
 pub use rapids::RapidRow;
 pub use rates::{Allotment, RateRule};
@@ -176,6 +178,7 @@ accessors! {
     blobs: BlobRecords,
     conversions: ConversionRecords,
     deliveries: DeliveryRecords,
+    drawings: DrawingRecords,
     embeds: EmbedRecords,
     epochs: EpochRecords,
     files: FileRecords,

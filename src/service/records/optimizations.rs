@@ -3,6 +3,7 @@
 use super::accounts;
 use super::database::{Result, Tx, retried};
 use super::deliveries::{self, NewEvent};
+use super::drawings;
 use super::files::{self, Area, NewFile};
 use super::groups::OptimizationRecords;
 use super::jobs::{self, JobKind, Lease};
@@ -47,6 +48,15 @@ pub enum Started {
     NoRoom,
 }
 
+/// When the pictures of a result come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PicturesOfResult {
+    /// With it, or never.
+    Here,
+    /// They are drawn later, from this asset.
+    Later(AssetId),
+}
+
 /// How an optimization ended.
 #[derive(Debug)]
 pub struct OptimizationEnd {
@@ -59,6 +69,7 @@ pub struct OptimizationEnd {
     pub output: String,
     /// Whether its point is given back.
     pub is_refunded: bool,
+    pub pictures: PicturesOfResult,
     /// What webhooks are sent.
     pub events: Vec<NewEvent>,
 }
@@ -196,6 +207,9 @@ impl OptimizationRecords<'_> {
                 }
                 // The reason of a failure is always stored.
                 _ => files::add(&mut tx, user, owner, &end.files).await?,
+            }
+            if let PicturesOfResult::Later(asset) = end.pictures {
+                drawings::add(&mut tx, user, asset, rapid).await?;
             }
             if end.is_refunded {
                 accounts::refund(&mut tx, user).await?;

@@ -23,12 +23,16 @@ impl ModelRecords<'_> {
                         &[
                             "DELETE FROM conversions WHERE asset_id = $1",
                             "DELETE FROM embeds WHERE asset_id = $1",
+                            "DELETE FROM drawings WHERE asset_id = $1",
                         ],
                         "DELETE FROM jobs WHERE asset_id = $1 AND rapid_id IS NULL RETURNING id, state",
                     ),
                     ModelId::Rapid(_) => (
                         "DELETE FROM rapids WHERE id = $1 AND user_id = $2",
-                        &["DELETE FROM embeds WHERE rapid_id = $1"],
+                        &[
+                            "DELETE FROM embeds WHERE rapid_id = $1",
+                            "DELETE FROM drawings WHERE rapid_id = $1",
+                        ],
                         "DELETE FROM jobs WHERE rapid_id = $1 RETURNING id, state",
                     ),
                 };

@@ -6,10 +6,15 @@ use std::process::Command;
 
 use rustix::process::{Resource, Rlimit, Signal};
 
-use crate::service::config::WorkerLimits;
+use crate::service::config::{WorkerLimits, WorkerPriority};
 
-/// The niceness of a worker, so that other programs have priority.
-const NICE: i32 = 10;
+/// The niceness of a worker.
+fn niceness(priority: WorkerPriority) -> i32 {
+    match priority {
+        WorkerPriority::Job => 10,
+        WorkerPriority::AfterJobs => 19,
+    }
+}
 
 /// Processor time after SIGXCPU, until the kernel sends SIGKILL.
 const CPU_GRACE_SECS: u64 = 5;
@@ -21,11 +26,12 @@ const CPU_GRACE_SECS: u64 = 5;
 pub fn confine(command: &mut Command, limits: &WorkerLimits) {
     let memory = limits.memory_bytes;
     let cpu = limits.cpu.as_secs().max(1);
+    let nice = niceness(limits.priority);
     let parent = rustix::process::getpid();
     command.process_group(0);
     // SAFETY: the closure runs in the child between fork and exec, where only async-signal-safe work is
     // allowed. It makes plain system calls, allocates nothing, takes no lock and touches no memory but
-    // the three numbers it owns.
+    // the numbers it owns.
     unsafe {
         command.pre_exec(move || {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -40,7 +46,7 @@ pub fn confine(command: &mut Command, limits: &WorkerLimits) {
             rustix::process::setrlimit(Resource::As, limit(memory, memory))?;
             rustix::process::setrlimit(Resource::Cpu, limit(cpu, cpu + CPU_GRACE_SECS))?;
             rustix::process::setrlimit(Resource::Core, limit(0, 0))?;
-            rustix::process::nice(NICE)?;
+            rustix::process::nice(nice)?;
             Ok(())
         });
     }
@@ -51,6 +57,19 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn what_comes_after_jobs_has_the_lowest_priority() {
+        assert!(niceness(WorkerPriority::AfterJobs) > niceness(WorkerPriority::Job));
+        let limits = WorkerLimits {
+            priority: WorkerPriority::AfterJobs,
+            ..WorkerLimits::default()
+        };
+        let mut command = Command::new("nice");
+        confine(&mut command, &limits);
+        let output = command.output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), "19\n");
+    }
 
     #[test]
     fn a_confined_process_has_its_limits() {

@@ -70,6 +70,12 @@ impl FileMaps {
         }
     }
 
+    /// Forgets the names of a folder.
+    pub(in crate::drive::catalog) fn drop_folder(&self, store: &MetaStore, folder: RemoteFolder) {
+        self.kept.locked().remove(&folder);
+        forget_names(store, [folder.to_string()]);
+    }
+
     /// Stores the files of a folder that the service has just sent.
     pub(in crate::drive::catalog) fn keep(
         &self,

@@ -58,7 +58,9 @@ pub async fn fetch_map(catalog: &Arc<Catalog>, folder: RemoteFolder) -> DriveRes
         RemoteFolder::RapidRenders(rapid) => {
             let files =
                 or_none(send_with_deadline(catalog, client.rapids().renders(rapid, now)).await)?;
-            store_files(catalog, folder, &files, rapid_is_final(catalog, rapid));
+            // Pictures may come after the result.
+            let is_settled = rapid_is_final(catalog, rapid) && !files.is_empty();
+            store_files(catalog, folder, &files, is_settled);
         }
     }
     Ok(())
