@@ -16,7 +16,7 @@ export function reachHint(address) {
   const host = new URL(address).hostname;
   if (host !== 'localhost' && host !== '[::1]' && !host.startsWith('127.')) return null;
   return h('p.hint', {}, 'This address works on this machine only. For others, run the service by ',
-    h('code', {}, 'assetfs serve --listen 0.0.0.0:8080 --public-url http://NAME:8080'), ', with the name of this machine.');
+    h('code', {}, 'assetfs serve --listen 0.0.0.0:8080'), ', with the address of this machine after ', h('code', {}, '--public-url'), '.');
 }
 
 /** A button that shows the address of this view. Who opens it without a session signs in first and comes here then. */
