@@ -5,13 +5,17 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use super::error::DurableError;
 
 const LOCK_FILE: &str = "lock";
+/// How long a process that a killed holder was starting may take until it runs its program.
+const AFTER_A_KILL: Duration = Duration::from_secs(2);
 
 /// The lock on a folder; dropping it releases the lock.
 #[derive(Debug)]
@@ -21,7 +25,8 @@ pub struct DirLock {
 }
 
 impl DirLock {
-    /// Locks the folder, or fails with [`DurableError::Locked`]. Never waits.
+    /// Locks the folder, or fails with [`DurableError::Locked`]. Waits only for what a killed holder leaves for a moment: a
+    /// process that it had begun to start has the lock until it runs its program.
     pub fn acquire(dir: impl AsRef<Path>) -> Result<DirLock, DurableError> {
         let dir = dir.as_ref();
         let path = dir.join(LOCK_FILE);
@@ -34,15 +39,19 @@ impl DirLock {
             .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
             .open(&path)
             .map_err(DurableError::io("open the lock", &path))?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => {
-                return Err(DurableError::Locked {
-                    path: dir.to_path_buf(),
-                    pid: read_pid(&mut file),
-                });
+        let began = Instant::now();
+        while let Err(errno) = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            if errno != Errno::WOULDBLOCK {
+                return Err(DurableError::io("lock", &path)(errno.into()));
             }
-            Err(errno) => return Err(DurableError::io("lock", &path)(errno.into())),
+            file.rewind()
+                .map_err(DurableError::io("read the lock", &path))?;
+            let pid = read_pid(&mut file);
+            if began.elapsed() > AFTER_A_KILL || !pid.is_some_and(has_ended) {
+                let path = dir.to_path_buf();
+                return Err(DurableError::Locked { path, pid });
+            }
+            std::thread::sleep(Duration::from_millis(10));
         }
         write_pid(&mut file).map_err(DurableError::io("write the process id to", &path))?;
         Ok(DirLock { _file: file })
@@ -56,6 +65,11 @@ impl DirLock {
             _ => None,
         }
     }
+}
+
+fn has_ended(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
 }
 
 /// The pid is for messages and for waiting; `None` if the holder has not written it yet.
@@ -74,6 +88,22 @@ fn write_pid(file: &mut File) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lock_that_a_killed_holder_leaves_for_a_moment_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let left = DirLock::acquire(dir.path()).unwrap();
+        std::fs::write(dir.path().join(LOCK_FILE), format!("{}\n", ended.id())).unwrap();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| DirLock::acquire(dir.path()));
+            std::thread::sleep(Duration::from_millis(50));
+            drop(left);
+            waiting.join().unwrap().unwrap();
+        });
+        assert_eq!(DirLock::holder(dir.path()), None);
+    }
 
     #[test]
     fn a_second_lock_fails_with_the_pid_of_the_holder_until_it_is_released() {
