@@ -52,6 +52,10 @@ pub(super) mod local {
             match *self {}
         }
 
+        pub(in crate::cli) fn ends(&self) -> tokio::sync::broadcast::Receiver<crate::wire::Event> {
+            match *self {}
+        }
+
         pub(in crate::cli) async fn shutdown(self) {
             match self {}
         }
