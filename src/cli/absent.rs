@@ -144,7 +144,7 @@ pub(super) mod watch_engine {
     pub(in crate::cli) struct TurnModel<'m> {
         pub(in crate::cli) path: &'m Path,
         pub(in crate::cli) source: &'m str,
-        pub(in crate::cli) loose_bytes: Option<u64>,
+        pub(in crate::cli) is_small: bool,
     }
 
     impl EngineTurns {

@@ -25,9 +25,6 @@ use crate::service::{
 };
 use assetfs_engine::job::{self, Report, Task};
 
-/// A model with more bytes does not leave its process to others.
-const SMALL_BYTES: u64 = 8 << 20;
-
 /// Options for the engine on this machine.
 #[derive(Debug, clap::Args)]
 pub(super) struct EngineArgs {
@@ -82,8 +79,8 @@ pub(super) struct TurnModel<'m> {
     pub(super) path: &'m Path,
     /// Identifies its bytes.
     pub(super) source: &'m str,
-    /// The size of a model in a file of its own; `None` for a folder.
-    pub(super) loose_bytes: Option<u64>,
+    /// It leaves its process to other small models.
+    pub(super) is_small: bool,
 }
 
 /// What became of a task in a kept process.
@@ -129,12 +126,14 @@ impl EngineTurns {
     pub(super) async fn wait(&self, model: TurnModel<'_>) -> EngineTurn {
         // It is never closed.
         let permit = Arc::clone(&self.turns).acquire_owned().await.ok();
-        let is_small = model.loose_bytes.is_some_and(|bytes| bytes <= SMALL_BYTES);
-        let kept = is_small.then(|| self.kept.idle.locked().pop()).flatten();
+        let kept = model
+            .is_small
+            .then(|| self.kept.idle.locked().pop())
+            .flatten();
         EngineTurn {
             engine: self.clone(),
             kept,
-            is_small,
+            is_small: model.is_small,
             _permit: permit,
         }
     }

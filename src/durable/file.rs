@@ -6,6 +6,8 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use tempfile::NamedTempFile;
+
 use super::error::DurableError;
 use super::{answering, recorder};
 
@@ -41,6 +43,61 @@ pub fn write_all_atomic(files: &[(PathBuf, Vec<u8>)]) -> Result<(), DurableError
     folders.into_iter().try_for_each(sync_dir)
 }
 
+/// A file system, for one sync of everything that was written to it.
+///
+/// Such a sync costs as much as one or two of single files, but it also waits for what other programs have written.
+#[derive(Debug)]
+pub struct FileSystem {
+    /// Opened before anything is written: the kernel reports the errors since then.
+    dir: File,
+    path: PathBuf,
+}
+
+impl FileSystem {
+    /// The file system that the folder `path` is on.
+    pub fn of(path: &Path) -> Result<FileSystem, DurableError> {
+        Ok(FileSystem {
+            dir: File::open(path).map_err(DurableError::io("open the folder", path))?,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Makes all files and names durable that were written so far.
+    pub fn sync(&self) -> Result<(), DurableError> {
+        answering::check_may_block("the sync of a file system");
+        rustix::fs::syncfs(&self.dir)
+            .map_err(|errno| errno.into())
+            .map_err(DurableError::io("sync the file system of", &self.path))?;
+        recorder::all_synced(&self.path);
+        Ok(())
+    }
+}
+
+/// Files that are written, but not under their names yet.
+#[derive(Debug)]
+pub struct StagedFiles(Vec<(NamedTempFile, PathBuf)>);
+
+impl StagedFiles {
+    /// Writes the bytes, without a sync.
+    pub fn write(files: Vec<(PathBuf, Vec<u8>)>) -> Result<StagedFiles, DurableError> {
+        let written = files
+            .into_iter()
+            .map(|(path, bytes)| Ok((write_temporary(&path, &bytes)?, path)));
+        written.collect::<Result<_, _>>().map(StagedFiles)
+    }
+
+    /// Gives the files their names, in place of older files: durable on return. The caller has synced their file
+    /// system after they were written.
+    pub fn publish(self) -> Result<(), DurableError> {
+        let mut folders = BTreeSet::new();
+        for (temporary, path) in self.0 {
+            persist(temporary, &path)?;
+            folders.insert(folder_of(&path).to_owned());
+        }
+        folders.iter().try_for_each(sync_dir)
+    }
+}
+
 /// Does work that waits for the disk on several threads; the results are in the order of the items.
 pub fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let part = items.len().div_ceil(MAX_THREADS).max(1);
@@ -68,6 +125,20 @@ pub fn write_atomic_relaxed(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), 
 }
 
 fn replace(path: &Path, bytes: &[u8], sync: bool) -> Result<(), DurableError> {
+    let temporary = write_temporary(path, bytes)?;
+    if sync {
+        answering::check_may_block("the sync of a file");
+        temporary
+            .as_file()
+            .sync_all()
+            .map_err(DurableError::io("sync", path))?;
+        recorder::synced(temporary.as_file());
+    }
+    persist(temporary, path)
+}
+
+/// Writes the later content of `path` into a temporary file beside it.
+fn write_temporary(path: &Path, bytes: &[u8]) -> Result<NamedTempFile, DurableError> {
     let mut temporary = tempfile::Builder::new()
         .prefix(".new-")
         .tempfile_in(folder_of(path))
@@ -77,14 +148,10 @@ fn replace(path: &Path, bytes: &[u8], sync: bool) -> Result<(), DurableError> {
         .write_all(bytes)
         .map_err(DurableError::io("write", path))?;
     recorder::wrote(temporary.as_file(), 0, bytes);
-    if sync {
-        answering::check_may_block("the sync of a file");
-        temporary
-            .as_file()
-            .sync_all()
-            .map_err(DurableError::io("sync", path))?;
-        recorder::synced(temporary.as_file());
-    }
+    Ok(temporary)
+}
+
+fn persist(temporary: NamedTempFile, path: &Path) -> Result<(), DurableError> {
     let before = temporary.path().to_owned();
     temporary
         .persist(path)

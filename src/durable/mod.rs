@@ -14,7 +14,10 @@ mod store;
 
 pub use answering::Answering;
 pub use error::DurableError;
-pub use file::{in_parallel, sync_dir, write_all_atomic, write_atomic, write_atomic_relaxed};
+pub use file::{
+    FileSystem, StagedFiles, in_parallel, sync_dir, write_all_atomic, write_atomic,
+    write_atomic_relaxed,
+};
 pub use lock::DirLock;
 pub use log::{AppendLog, Salvaged};
 pub use private_dir::{PrivateDir, is_foreign};

@@ -20,6 +20,8 @@ pub(crate) enum DiskOp {
     Rename(PathBuf, PathBuf),
     Remove(PathBuf),
     SyncDir(PathBuf),
+    /// The whole file system of this folder.
+    SyncAll(PathBuf),
 }
 
 #[cfg(test)]
@@ -109,4 +111,10 @@ pub(crate) fn removed(path: &Path) {
 pub(crate) fn dir_synced(path: &Path) {
     #[cfg(test)]
     note(|| DiskOp::SyncDir(path.to_owned()));
+}
+
+#[cfg_attr(not(test), expect(unused_variables, reason = "only tests record"))]
+pub(crate) fn all_synced(path: &Path) {
+    #[cfg(test)]
+    note(|| DiskOp::SyncAll(path.to_owned()));
 }

@@ -22,6 +22,9 @@ use assetfs_formats::references::{self, Reference};
 use assetfs_formats::wholeness::{self, Wholeness};
 use assetfs_formats::{MODELS, extension, rank_models};
 
+/// The most bytes of a small model.
+const SMALL_BYTES: u64 = 8 << 20;
+
 /// One model in the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::cli) struct Source {
@@ -251,11 +254,11 @@ impl Source {
             && stamp(&self.root, &self.files, &self.lacks).is_ok_and(|stamp| stamp == self.stamp)
     }
 
-    /// The bytes of the files of a model that is no folder.
-    pub(in crate::cli) fn loose_bytes(&self) -> Option<u64> {
+    /// True for a small model that is no folder: one that may share a worker process.
+    pub(in crate::cli) fn is_small(&self) -> bool {
         let size = |file| fs::metadata(self.root.join(file)).map_or(u64::MAX, |it| it.len());
-        let sizes = self.files.iter().map(size);
-        (self.root != self.path).then(|| sizes.fold(0, u64::saturating_add))
+        let mut sizes = self.files.iter().map(size);
+        self.root != self.path && sizes.try_fold(SMALL_BYTES, u64::checked_sub).is_some()
     }
 
     /// A hash of the names and bytes of all files. Reads all of them.

@@ -4,6 +4,7 @@
 //! One task looks ([`super::models_of_folder`]), keeps the records ([`record`]) and decides; the work itself is done by others, a
 //! few models at a time. A kill at any moment loses no result and makes none twice.
 
+mod file_system;
 mod queue;
 mod record;
 mod work;
@@ -183,7 +184,7 @@ async fn watch(args: &WatchArgs, queue: &mut Queue) -> Result<Exit> {
     if let Err(error) = &watched {
         tracing::warn!(%error, "changes are not reported; the folder is read every 10 s");
     }
-    let rescan = match watched.is_ok() && reports_changes(queue.dir()) {
+    let rescan = match watched.is_ok() && file_system::is_local(queue.dir()) {
         true => RARE_RESCAN_PERIOD,
         false => RESCAN_PERIOD,
     };
@@ -214,7 +215,7 @@ async fn watch(args: &WatchArgs, queue: &mut Queue) -> Result<Exit> {
             }
             Some(()) = changes.recv(), if !plan.is_change_known => plan.note_change(),
             events = queue.finished() => {
-                queue.settle(events)?;
+                queue.settle(events).await?;
                 plan.is_fresh = false;
             }
             () = tokio::time::sleep_until(plan.at.min(Instant::now() + PRESET_PERIOD)) => {}
@@ -248,7 +249,7 @@ pub(super) async fn work_off(
                     bail!("interrupted; the same command goes on with what is left");
                 }
                 events = queue.finished() => {
-                    let keys = queue.settle(events)?;
+                    let keys = queue.settle(events).await?;
                     made(queue, &keys)?;
                 }
             }
@@ -322,22 +323,6 @@ impl LookPlan {
     fn look_now(&mut self) {
         self.at = Instant::now();
     }
-}
-
-/// True if the folder is on a file system of this machine, where the kernel knows of every change. Others may change on
-/// another machine.
-fn reports_changes(dir: &Path) -> bool {
-    const LOCAL: [i64; 8] = [
-        0xEF53,      // ext2 to ext4
-        0x5846_5342, // XFS
-        0x9123_683E, // Btrfs
-        0xF2F5_2010, // F2FS
-        0x2FC1_2FC1, // ZFS
-        0xCA45_1A4E, // bcachefs
-        0x0102_1994, // tmpfs
-        0x794C_7630, // overlay
-    ];
-    rustix::fs::statfs(dir).is_ok_and(|it| LOCAL.contains(&it.f_type))
 }
 
 /// True if the watched folder may hold something else than before. Opening and reading are no change: this program itself

@@ -19,7 +19,9 @@ use super::super::output;
 use super::super::progress::Progress;
 use super::super::result_warnings;
 use super::record::{FORM, Record, RecordState, Records, Upload, sync_tree};
-use super::work::{Back, DriveNames, DrivePlace, Job, WorkEvent, is_right, is_taken};
+use super::work::{
+    Back, DriveNames, DrivePlace, Job, MaxInProgress, WorkEvent, is_right, is_taken,
+};
 use crate::cli::bring::{BringStep, Found, Look};
 use crate::cli::models_of_folder::content::{Content, compare};
 use crate::cli::models_of_folder::on_drive;
@@ -32,6 +34,8 @@ use crate::fuse::shell_quoted;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Maximum number of reports that are kept together.
 const MAX_EVENTS: usize = 256;
+/// How long results wait for others that end soon, so that they are made durable together.
+const GATHERING: Duration = Duration::from_millis(25);
 /// How many bytes the names of a model and of a preset have together in the name of a folder of results: what file systems
 /// allow, without what is added to them (`.failed.txt`, parentheses, a number).
 const MAX_NAME_BYTES: usize = 255 - 32;
@@ -46,8 +50,7 @@ pub(in crate::cli) struct Settings {
     pub(in crate::cli) not_models: PathBuf,
     pub(in crate::cli) presets: Vec<ModelPreset>,
     pub(in crate::cli) back: Back,
-    /// Maximum number of models in progress.
-    pub(in crate::cli) max_in_progress: usize,
+    pub(in crate::cli) max_in_progress: MaxInProgress,
     pub(in crate::cli) settle: Duration,
     pub(in crate::cli) timeout: Duration,
     pub(in crate::cli) is_once: bool,
@@ -161,7 +164,8 @@ impl Queue {
 
     /// Begins the work on models that are due, as many as may run at a time.
     pub(super) fn start(&mut self, stop: &CancellationToken) -> Result<()> {
-        if self.running.len() >= self.settings.max_in_progress {
+        let max = self.settings.max_in_progress;
+        if max.is_reached(self.running.len()) {
             return Ok(());
         }
         let due: Vec<Source> = self
@@ -171,7 +175,8 @@ impl Queue {
             .map(|seen| seen.source.clone())
             .collect();
         for source in due {
-            if self.running.len() >= self.settings.max_in_progress {
+            // Large models are not overtaken without end.
+            if !max.has_room(self.running.len(), &source) {
                 break;
             }
             let entry = source.entry.clone();
@@ -408,7 +413,15 @@ impl Queue {
     }
 
     /// Keeps what came of models. Results that ended together are made durable together. Returns those that are whole.
-    pub(super) fn settle(&mut self, events: Vec<WorkEvent>) -> Result<Vec<Key>> {
+    pub(super) async fn settle(&mut self, mut events: Vec<WorkEvent>) -> Result<Vec<Key>> {
+        if self.running.len() > 1 {
+            tokio::time::sleep(GATHERING).await;
+            while events.len() < MAX_EVENTS
+                && let Ok(event) = self.events.try_recv()
+            {
+                events.push(event);
+            }
+        }
         let mut whole = Vec::new();
         let mut over = BTreeSet::new();
         for event in events {
@@ -478,6 +491,9 @@ impl Queue {
         if whole.is_empty() {
             return Ok(Vec::new());
         }
+        if self.records.land_at_once(&whole, &self.settings.out)? {
+            return self.report_all(whole);
+        }
         let synced = in_parallel(&whole, |(_, folder)| sync_tree(folder));
         let mut durable = Vec::new();
         for ((record, folder), synced) in whole.into_iter().zip(synced) {
@@ -490,10 +506,14 @@ impl Queue {
             }
         }
         self.records.land(&durable, &self.settings.out)?;
-        durable
+        self.report_all(durable)
+    }
+
+    fn report_all(&self, landed: Vec<(Record, PathBuf)>) -> Result<Vec<Key>> {
+        landed
             .iter()
             .try_for_each(|(record, _)| self.report_results(record))?;
-        let keys = durable
+        let keys = landed
             .into_iter()
             .map(|(record, _)| (record.entry, record.preset));
         Ok(keys.collect())

@@ -3,6 +3,7 @@
 //!
 //! The record of a result is written before the result is moved to where it is seen, so after a kill at any moment the
 //! next run knows whether that move was made. Nothing is done a second time for the same bytes and the same settings.
+//! A record says that results are whole, or done, only when a power cut cannot take them away any more.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,11 +14,17 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::durable::{DirLock, sync_dir, write_all_atomic};
+use super::super::exit::sentence;
+use super::file_system;
+use crate::durable::{DirLock, FileSystem, StagedFiles, recorder, sync_dir, write_all_atomic};
 use crate::given_files;
 
 /// The folder of records and unfinished results, in the folder of the results.
 const FOLDER: &str = ".assetfs-watch";
+
+/// From this number of results on, one sync of the file system makes them durable. It waits for what other programs have
+/// written as well, so fewer are synced file by file.
+const MIN_AT_ONCE: usize = 4;
 
 /// The outcome for one model with one preset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +82,8 @@ pub(super) struct Records {
     dir: PathBuf,
     /// By entry and preset.
     known: BTreeMap<String, BTreeMap<String, Record>>,
+    /// The file system of results and records, if one sync can make durable what is on it.
+    file_system: Option<FileSystem>,
     _lock: DirLock,
 }
 
@@ -111,7 +120,9 @@ impl Records {
             let of_entry = known.entry(record.entry.clone()).or_default();
             of_entry.insert(record.preset.clone(), record);
         }
+        let file_system = file_system::is_local(&dir).then(|| FileSystem::of(&dir));
         Ok(Records {
+            file_system: file_system.transpose()?,
             dir,
             known,
             _lock: lock,
@@ -133,16 +144,23 @@ impl Records {
 
     /// Keeps records; durable when this returns.
     fn put_all(&mut self, records: Vec<Record>) -> Result<()> {
-        let file = |record: &Record| -> Result<(PathBuf, Vec<u8>)> {
+        write_all_atomic(&self.files_of(&records)?).with_context(|| self.cannot_write())?;
+        records.into_iter().for_each(|record| self.note(record));
+        Ok(())
+    }
+
+    /// The files of records.
+    fn files_of(&self, records: &[Record]) -> Result<Vec<(PathBuf, Vec<u8>)>> {
+        let file = |record: &Record| {
             let name = format!("{}\0{}", record.entry, record.preset);
             let name = format!("records/{:032x}.json", xxh3_128(name.as_bytes()));
             Ok((self.dir.join(name), serde_json::to_vec_pretty(record)?))
         };
-        let files: Vec<_> = records.iter().map(file).collect::<Result<_>>()?;
-        write_all_atomic(&files)
-            .with_context(|| format!("cannot write records in {}", self.dir.display()))?;
-        records.into_iter().for_each(|record| self.note(record));
-        Ok(())
+        records.iter().map(file).collect()
+    }
+
+    fn cannot_write(&self) -> String {
+        format!("cannot write records in {}", self.dir.display())
     }
 
     /// Knows a record for as long as this process runs: for work that the next run begins again.
@@ -173,12 +191,13 @@ impl Records {
                 ) {
                     (true, _) => {
                         swap_in(folder, &target)?;
-                        sync_dir(out)?;
                         RecordState::Done
                     }
                     (false, true) => RecordState::Done,
                     (false, false) => RecordState::Working,
                 };
+                // A move that was made before the kill may not be durable yet, either.
+                sync_dir(out)?;
                 self.put(Record { state, ..record })?;
             }
         }
@@ -188,33 +207,86 @@ impl Records {
                 remove(&entry.path())?;
             }
         }
+        for entry in fs::read_dir(self.dir.join("records"))? {
+            let path = entry?.path();
+            if path.extension().is_none_or(|extension| extension != "json") {
+                remove(&path)?;
+            }
+        }
         Ok(())
     }
 
     /// Moves whole results, which are durable in their folders, to where they are seen, in place of older ones.
     pub(super) fn land(&mut self, landings: &[(Record, PathBuf)], out: &Path) -> Result<()> {
-        let with = |record: &Record, state| Record {
-            state,
-            ..record.clone()
-        };
-        let mut moving = Vec::new();
-        for (record, folder) in landings {
-            let inode = inode_of(folder)?.context("the folder of the results is gone")?;
-            let folder = folder.clone();
-            moving.push(with(record, RecordState::Moving { folder, inode }));
-        }
-        self.put_all(moving)?;
-        let mut older = Vec::new();
-        for (record, folder) in landings {
-            older.extend(swap_in(folder, &out.join(&record.results))?);
-        }
+        self.put_all(moving(landings)?)?;
+        let older = swap_all_in(landings, out)?;
         sync_dir(out)?;
-        let done = landings
-            .iter()
-            .map(|(record, _)| with(record, RecordState::Done));
-        self.put_all(done.collect())?;
+        self.put_all(done(landings))?;
         older.iter().try_for_each(|path| remove(path))
     }
+
+    /// As [`Records::land`], for many results that are not durable yet: two syncs of their file system make them and their
+    /// records durable. False if nothing was done, because there are few, or the file system cannot be synced.
+    pub(super) fn land_at_once(
+        &mut self,
+        landings: &[(Record, PathBuf)],
+        out: &Path,
+    ) -> Result<bool> {
+        let Some(file_system) = &self.file_system else {
+            return Ok(false);
+        };
+        if landings.len() < MIN_AT_ONCE {
+            return Ok(false);
+        }
+        let moving = moving(landings)?;
+        let staged =
+            StagedFiles::write(self.files_of(&moving)?).with_context(|| self.cannot_write())?;
+        if let Err(error) = file_system.sync() {
+            tracing::warn!(error = %sentence(&error.into()), "results are synced file by file");
+            return Ok(false);
+        }
+        staged.publish().with_context(|| self.cannot_write())?;
+        let older = swap_all_in(landings, out)?;
+        let done = done(landings);
+        let staged =
+            StagedFiles::write(self.files_of(&done)?).with_context(|| self.cannot_write())?;
+        file_system.sync()?;
+        staged.publish().with_context(|| self.cannot_write())?;
+        done.into_iter().for_each(|record| self.note(record));
+        older.iter().try_for_each(|path| remove(path))?;
+        Ok(true)
+    }
+}
+
+/// The records of results that are about to be moved.
+fn moving(landings: &[(Record, PathBuf)]) -> Result<Vec<Record>> {
+    let moving = landings.iter().map(|(record, folder)| {
+        let inode = inode_of(folder)?.context("the folder of the results is gone")?;
+        let folder = folder.clone();
+        Ok(Record {
+            state: RecordState::Moving { folder, inode },
+            ..record.clone()
+        })
+    });
+    moving.collect()
+}
+
+/// The records of results that were moved.
+fn done(landings: &[(Record, PathBuf)]) -> Vec<Record> {
+    let done = landings.iter().map(|(record, _)| Record {
+        state: RecordState::Done,
+        ..record.clone()
+    });
+    done.collect()
+}
+
+/// Moves results to where they are seen; returns where older ones are now.
+fn swap_all_in(landings: &[(Record, PathBuf)], out: &Path) -> Result<Vec<PathBuf>> {
+    let mut older = Vec::new();
+    for (record, folder) in landings {
+        older.extend(swap_in(folder, &out.join(&record.results))?);
+    }
+    Ok(older)
 }
 
 /// Makes a folder unless it is there. A link is refused: what it leads to is not ours to write and to remove in.
@@ -233,6 +305,7 @@ fn make_folder(path: &Path) -> Result<()> {
 /// [`Records::recover`].
 fn swap_in(folder: &Path, target: &Path) -> Result<Option<PathBuf>> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
+    recorder::renamed(folder, target);
     let cannot = || format!("cannot write {}", target.display());
     match renameat_with(CWD, folder, CWD, target, RenameFlags::NOREPLACE) {
         Err(rustix::io::Errno::EXIST) => {
@@ -276,6 +349,7 @@ pub(super) fn sync_tree(dir: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::durable::recorder::DiskOp;
 
     fn record(state: RecordState) -> Record {
         let text = |text: &str| text.to_owned();
@@ -315,18 +389,98 @@ mod tests {
                 swap_in(&work, &out.path().join("chair")).unwrap();
             }
             drop(records);
+            let unnamed = out.path().join(FOLDER).join("records/.new-1");
+            fs::write(&unnamed, b"{").unwrap();
             let mut records = Records::open(out.path()).unwrap();
+            recorder::begin();
             records.recover(out.path()).unwrap();
+            let tape = recorder::end();
             assert_eq!(
                 records.get("chair.glb", "web").unwrap().state,
                 RecordState::Done
             );
+            assert!(!unnamed.exists());
+            // After a kill the move may have been made, but not synced.
+            let synced = tape
+                .iter()
+                .position(|op| matches!(op, DiskOp::SyncDir(dir) if dir == out.path()));
+            let recorded = tape
+                .iter()
+                .position(|op| matches!(op, DiskOp::Rename(_, to) if to.extension().is_some()));
+            assert!(synced.is_some() && synced < recorded, "{tape:?}");
             assert_eq!(
                 fs::read(out.path().join("chair/chair.glb")).unwrap(),
                 b"new"
             );
             assert!(!work.exists());
         }
+    }
+
+    /// Lands results and returns what was done to the disk. That of an earlier run is in the place of one of them.
+    fn landed(count: usize) -> (tempfile::TempDir, Vec<DiskOp>) {
+        let out = tempfile::tempdir().unwrap();
+        fs::create_dir(out.path().join("chair 0")).unwrap();
+        let mut records = Records::open(out.path()).unwrap();
+        let landing = |number: usize| {
+            let record = Record {
+                entry: format!("chair{number}.glb"),
+                results: format!("chair {number}"),
+                ..record(RecordState::Working)
+            };
+            (record, filled(&records))
+        };
+        let landings: Vec<_> = (0..count).map(landing).collect();
+        recorder::begin();
+        let is_done = records.land_at_once(&landings, out.path()).unwrap();
+        let tape = recorder::end();
+        assert_eq!(is_done, count >= MIN_AT_ONCE, "{count} results");
+        for (record, _) in landings.iter().filter(|_| is_done) {
+            let known = records.get(&record.entry, "web").unwrap();
+            assert_eq!(known.state, RecordState::Done);
+            let file = out.path().join(&record.results).join("chair.glb");
+            assert_eq!(fs::read(file).unwrap(), b"new");
+        }
+        let left = fs::read_dir(out.path().join(FOLDER)).unwrap().count();
+        let work = if is_done { 0 } else { count };
+        assert_eq!(left, 2 + work, "older results are removed");
+        (out, tape)
+    }
+
+    /// After a power cut a change counts for certain only if it was synced before: so each record gets its name after a sync
+    /// that came after its bytes and after what it speaks of.
+    #[test]
+    fn many_results_are_durable_before_their_records_speak_of_them() {
+        let (_few, tape) = landed(MIN_AT_ONCE - 1);
+        assert_eq!(tape, []);
+        let count = 3 * MIN_AT_ONCE;
+        let (out, tape) = landed(count);
+        let is_record = |path: &Path| path.parent().unwrap().ends_with("records");
+        let (mut unsynced, mut syncs, mut speaking) = (0, 0, 0);
+        for op in &tape {
+            match op {
+                DiskOp::SyncAll(_) => {
+                    (unsynced, syncs) = (0, syncs + 1);
+                }
+                DiskOp::SyncDir(dir) => {
+                    assert!(dir.ends_with("records"), "{dir:?}");
+                    (speaking, syncs) = (0, syncs + 1);
+                }
+                DiskOp::Rename(_, to) if is_record(to) => {
+                    assert!(syncs > 0, "the results are not durable");
+                    assert_eq!(unsynced, 0, "a record speaks of what is not durable");
+                    speaking += 1;
+                }
+                DiskOp::Rename(_, to) => {
+                    assert_eq!(to.parent(), Some(out.path()));
+                    assert_eq!(speaking, 0, "a move is not known after a power cut");
+                    unsynced += 1;
+                }
+                DiskOp::Create(_) | DiskOp::Write(..) => unsynced += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(speaking, 0);
+        assert_eq!(syncs, 4, "the number of syncs is that of one result");
     }
 
     #[test]

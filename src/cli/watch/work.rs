@@ -30,8 +30,30 @@ use crate::drive::StatusWord;
 /// How many models a drive gets at a time, unless `--jobs` says otherwise.
 const DRIVE_JOBS: usize = 4;
 
-/// How many models are in progress for each worker process.
+/// How many models are in progress for each worker process, so that it works while the next models are read from disk and
+/// the results of others are made durable. Many small ones, because it does hundreds of them in the time of a few syncs.
 const MODELS_PER_TURN: usize = 8;
+const SMALL_MODELS_PER_TURN: usize = 64;
+
+/// The limits of models that are in progress.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::cli) struct MaxInProgress {
+    models: usize,
+    /// With small models alone.
+    small_models: usize,
+}
+
+impl MaxInProgress {
+    /// Whether nothing may begin beside so many models.
+    pub(super) fn is_reached(self, in_progress: usize) -> bool {
+        in_progress >= self.small_models
+    }
+
+    /// Whether this model may begin beside so many.
+    pub(super) fn has_room(self, in_progress: usize, source: &Source) -> bool {
+        in_progress < self.models || (!self.is_reached(in_progress) && source.is_small())
+    }
+}
 
 /// The worker: the engine in this process, or a mounted drive.
 #[derive(Debug, Clone)]
@@ -105,12 +127,19 @@ impl Back {
         Ok(Back::Drive(DriveBack { drive, names }))
     }
 
-    /// Maximum number of models in progress. For the engine that is more than its worker processes, so that they work while
-    /// the next models are read from disk and the results of others are made durable.
-    pub(in crate::cli) fn max_in_progress(&self, jobs: Option<usize>) -> usize {
+    pub(in crate::cli) fn max_in_progress(&self, jobs: Option<usize>) -> MaxInProgress {
         match self {
-            Back::Engine(turns) => turns.count() * MODELS_PER_TURN,
-            Back::Drive(_) => jobs.unwrap_or(DRIVE_JOBS),
+            Back::Engine(turns) => MaxInProgress {
+                models: turns.count() * MODELS_PER_TURN,
+                small_models: turns.count() * SMALL_MODELS_PER_TURN,
+            },
+            Back::Drive(_) => {
+                let models = jobs.unwrap_or(DRIVE_JOBS);
+                MaxInProgress {
+                    models,
+                    small_models: models,
+                }
+            }
         }
     }
 
@@ -146,7 +175,7 @@ async fn engine(
     let model = TurnModel {
         path: &job.source.path,
         source: &source,
-        loose_bytes: job.source.loose_bytes(),
+        is_small: job.source.is_small(),
     };
     {
         // The turn ends before the job does.

@@ -94,6 +94,14 @@ impl Disk {
                     change.apply(&mut file.synced);
                 }
             }
+            DiskOp::SyncAll(_) => {
+                for file in &mut self.files {
+                    for change in std::mem::take(&mut file.waiting) {
+                        change.apply(&mut file.synced);
+                    }
+                }
+                self.synced_names.clone_from(&self.names);
+            }
             DiskOp::Rename(from, to) => {
                 let at = self.names.remove(from).expect("a file that has the name");
                 self.names.insert(to.clone(), at);
