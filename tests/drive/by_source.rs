@@ -18,14 +18,6 @@ fn percent(faces: u8) -> String {
     )
 }
 
-/// Writes a text of `optimize/` and waits for its result.
-async fn optimize(tree: &Tree, model: &str, text: &str, config: &str) {
-    let path = format!("/rawmodels/{model}/optimize/{text}");
-    let written = tree.write(&format!("{path}.json"), config.as_bytes()).await;
-    written.unwrap();
-    tree.until_status(&format!("{path}.status"), "done").await;
-}
-
 /// Replaces the model as `assetfs replace` does, and returns the new version.
 async fn replace(tree: &Tree, model: &str, file: &str) -> AssetId {
     let (path, draft) = (
@@ -68,8 +60,11 @@ async fn names(mounted: &Mounted) -> Vec<(String, String)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_machine_has_the_result_of_a_text_under_the_name_of_its_model_and_text() {
     let (account, mounted) = Account::mounted_with_cube().await;
-    optimize(&mounted.tree, "cube", "web, small", &percent(50)).await;
-    optimize(&mounted.tree, "cube", "ar", &percent(40)).await;
+    mounted
+        .tree
+        .optimize("cube", "web, small", &percent(50))
+        .await;
+    mounted.tree.optimize("cube", "ar", &percent(40)).await;
     let (elsewhere, client) = account.mount_apart(1, |_| {}).await;
     for tree in [&mounted.tree, &elsewhere.tree] {
         let folder = "/rapidmodels/.assetfs/by-source";
@@ -123,11 +118,11 @@ async fn every_machine_has_the_result_of_a_text_under_the_name_of_its_model_and_
 async fn a_machine_that_looks_at_results_alone_has_the_names_of_new_versions() {
     let (account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
-    optimize(tree, "cube", "web", &percent(50)).await;
+    tree.optimize("cube", "web", &percent(50)).await;
     let (apart, _) = account.mount_apart(1, |_| {}).await;
     assert_eq!(names(&apart).await, names(&mounted).await);
     replace(tree, "cube", "other.gltf").await;
-    optimize(tree, "cube", "web", &percent(50)).await;
+    tree.optimize("cube", "web", &percent(50)).await;
     let here = names(&mounted).await;
     let begun = Instant::now();
     while names(&apart).await != here {
@@ -141,7 +136,7 @@ async fn a_machine_that_looks_at_results_alone_has_the_names_of_new_versions() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_text_that_is_copied_in_sends_no_list_request() {
     let (account, mounted) = Account::mounted_with_cube().await;
-    optimize(&mounted.tree, "cube", "web", &percent(50)).await;
+    mounted.tree.optimize("cube", "web", &percent(50)).await;
     tokio::time::sleep(Duration::from_millis(120)).await;
     let before = account.requests();
     for name in ["web", "web.json", "web.status", "other.json"] {
@@ -162,8 +157,8 @@ async fn a_text_that_is_copied_in_sends_no_list_request() {
 async fn by_source_leads_to_the_new_version_and_to_nothing_until_that_has_a_result() {
     let (account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
-    optimize(tree, "cube", "small", &percent(50)).await;
-    optimize(tree, "cube", "web", &percent(40)).await;
+    tree.optimize("cube", "small", &percent(50)).await;
+    tree.optimize("cube", "web", &percent(40)).await;
     let by_source = "/rapidmodels/.assetfs/by-source/cube/web";
     let first = tree
         .xattr("/rapidmodels/cube (web)", "user.assetfs.id")
@@ -187,7 +182,7 @@ async fn by_source_leads_to_the_new_version_and_to_nothing_until_that_has_a_resu
         "no folder is renamed before another takes its name"
     );
 
-    optimize(tree, "cube", "web", &percent(40)).await;
+    tree.optimize("cube", "web", &percent(40)).await;
     let second = tree
         .xattr("/rapidmodels/cube (web)", "user.assetfs.id")
         .await
@@ -206,7 +201,7 @@ async fn by_source_leads_to_the_new_version_and_to_nothing_until_that_has_a_resu
         why.contains("it was made from an earlier version of /rawmodels/cube"),
         "{why}"
     );
-    optimize(tree, "cube", "small", &percent(50)).await;
+    tree.optimize("cube", "small", &percent(50)).await;
     let here = names(&mounted).await;
     let shown: Vec<&str> = here.iter().map(|(name, _)| name.as_str()).collect();
     assert!(
@@ -258,8 +253,8 @@ async fn the_plain_name_is_that_of_the_lowest_id_whichever_result_is_seen_first(
     let account = Account::new().await;
     let cube = account.add_cube().await;
     let mounted = account.mount().await;
-    optimize(&mounted.tree, "cube", "small", &percent(50)).await;
-    optimize(&mounted.tree, "cube", "web", &percent(40)).await;
+    mounted.tree.optimize("cube", "small", &percent(50)).await;
+    mounted.tree.optimize("cube", "web", &percent(40)).await;
     let here = names(&mounted).await;
     let mut ids: Vec<u64> = here.iter().map(|(_, id)| id.parse().unwrap()).collect();
     ids.sort_unstable();
@@ -284,8 +279,8 @@ async fn a_result_is_stale_when_the_preset_that_its_text_names_has_changed() {
     tree.write("/presets/shop.json", percent(50).as_bytes())
         .await
         .unwrap();
-    optimize(tree, "cube", "web", r#"{"preset": "shop"}"#).await;
-    optimize(tree, "cube", "own", &percent(50)).await;
+    tree.optimize("cube", "web", r#"{"preset": "shop"}"#).await;
+    tree.optimize("cube", "own", &percent(50)).await;
     let stale = async |tree: &Tree| -> Vec<(String, String)> {
         let text = tree
             .read_text("/rapidmodels/.assetfs/results.jsonl")
@@ -359,13 +354,8 @@ async fn a_machine_runs_again_what_is_stale_also_a_text_that_it_does_not_have() 
     let tree = &mounted.tree;
     let preset = "/presets/shop.json";
     tree.write(preset, percent(50).as_bytes()).await.unwrap();
-    optimize(
-        tree,
-        "cube",
-        "web",
-        r#"{"preset": "shop", "tags": ["shop"]}"#,
-    )
-    .await;
+    tree.optimize("cube", "web", r#"{"preset": "shop", "tags": ["shop"]}"#)
+        .await;
     let (apart, client) = account.mount_apart(1, |_| {}).await;
     let stale = "/rapidmodels/.assetfs/stale.jsonl";
     assert!(lines(&apart.tree, stale).await.is_empty());
@@ -404,7 +394,7 @@ async fn commands_that_run_again_what_is_stale_at_the_same_moment_pay_once() {
     let tree = &mounted.tree;
     let preset = "/presets/shop.json";
     tree.write(preset, percent(50).as_bytes()).await.unwrap();
-    optimize(tree, "cube", "web", r#"{"preset": "shop"}"#).await;
+    tree.optimize("cube", "web", r#"{"preset": "shop"}"#).await;
     let (first, client) = account.mount_apart(1, |_| {}).await;
     let (second, _) = account.mount_apart(2, |_| {}).await;
     let stale = "/rapidmodels/.assetfs/stale.jsonl";
@@ -448,7 +438,7 @@ async fn commands_that_run_again_what_is_stale_at_the_same_moment_pay_once() {
 async fn the_text_of_a_replaced_model_is_run_for_the_new_version() {
     let (_account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
-    optimize(tree, "cube", "web", &percent(50)).await;
+    tree.optimize("cube", "web", &percent(50)).await;
     let old = tree
         .xattr("/rapidmodels/cube", "user.assetfs.id")
         .await
@@ -533,8 +523,8 @@ async fn the_log_of_points_keeps_what_was_deleted_over_remounts() {
     tree.write("/presets/shop.json", percent(50).as_bytes())
         .await
         .unwrap();
-    optimize(tree, "cube", "web", r#"{"preset": "shop"}"#).await;
-    optimize(tree, "cube", "own", &percent(40)).await;
+    tree.optimize("cube", "web", r#"{"preset": "shop"}"#).await;
+    tree.optimize("cube", "own", &percent(40)).await;
     tree.remove_all("/rapidmodels/cube").await.unwrap();
     mounted.close().await;
     let mounted = account.mount().await;
@@ -558,8 +548,8 @@ async fn the_log_of_points_keeps_what_was_deleted_over_remounts() {
 async fn a_result_has_every_name_under_which_its_text_was_copied_in() {
     let (account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
-    optimize(tree, "cube", "web", &percent(50)).await;
-    optimize(tree, "cube", "shop", &percent(50)).await;
+    tree.optimize("cube", "web", &percent(50)).await;
+    tree.optimize("cube", "shop", &percent(50)).await;
     let (apart, _) = account.mount_apart(1, |_| {}).await;
     let folder = "/rapidmodels/.assetfs/by-source/cube";
     let begun = Instant::now();
@@ -584,8 +574,8 @@ async fn the_list_of_results_is_made_from_list_pages_alone() {
     tree.write("/presets/shop.json", preset.as_bytes())
         .await
         .unwrap();
-    optimize(tree, "cube", "web", r#"{"preset": "shop"}"#).await;
-    optimize(tree, "cube", "ar", &percent(40)).await;
+    tree.optimize("cube", "web", r#"{"preset": "shop"}"#).await;
+    tree.optimize("cube", "ar", &percent(40)).await;
     mounted.close().await;
     let refresh = Duration::from_secs(600);
     let (apart, client) = account

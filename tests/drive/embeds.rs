@@ -11,11 +11,7 @@ const TEN_PERCENT: &[u8] = br#"{"schema":"2.5","limits":{"faces":{"percentage":1
 async fn with_rapid() -> (Account, Mounted, String) {
     let (account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
-    tree.write("/rawmodels/cube/optimize/small.json", TEN_PERCENT)
-        .await
-        .unwrap();
-    tree.until_status("/rawmodels/cube/optimize/small.status", "done")
-        .await;
+    tree.optimize("cube", "small", TEN_PERCENT).await;
     let rapid = tree.list("/rapidmodels").await.unwrap().remove(0);
     (account, mounted, rapid)
 }

@@ -64,10 +64,9 @@ impl Operation {
         match self {
             Operation::List => drop(tree.list("/rawmodels").await.unwrap()),
             Operation::Embed => {
-                let text = "/rawmodels/cube/optimize/small";
-                tree.write(&format!("{text}.json"), PRESET).await.unwrap();
-                tree.until_status(&format!("{text}.status"), "done").await;
-                tree.list(&format!("{text}/embeds")).await.unwrap();
+                tree.optimize("cube", "small", PRESET).await;
+                let embeds = "/rawmodels/cube/optimize/small/embeds";
+                tree.list(embeds).await.unwrap();
             }
             _ => {
                 tree.look("/rawmodels/cube/cube.gltf").await.unwrap();

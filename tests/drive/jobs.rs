@@ -38,11 +38,7 @@ async fn the_points_that_an_optimization_cost_show_at_once() {
         text.trim().parse().unwrap()
     };
     let before = points().await;
-    tree.write("/rawmodels/cube/optimize/small.json", TEN_PERCENT)
-        .await
-        .unwrap();
-    tree.until_status("/rawmodels/cube/optimize/small.status", "done")
-        .await;
+    tree.optimize("cube", "small", TEN_PERCENT).await;
     assert_eq!(points().await, before - 1);
     mounted.close().await;
 }
@@ -119,11 +115,7 @@ async fn pictures_that_come_after_their_result_show_in_a_drive_that_is_told_noth
     account.add_cube().await;
     let mounted = account.mount().await;
     let tree = &mounted.tree;
-    tree.write("/rawmodels/cube/optimize/small.json", TEN_PERCENT)
-        .await
-        .unwrap();
-    tree.until_status("/rawmodels/cube/optimize/small.status", "done")
-        .await;
+    tree.optimize("cube", "small", TEN_PERCENT).await;
     until_drawn(tree).await;
     mounted.close().await;
 }
@@ -132,11 +124,7 @@ async fn pictures_that_come_after_their_result_show_in_a_drive_that_is_told_noth
 async fn next_to_a_dropped_preset_appear_its_status_and_a_link_to_the_result() {
     let (_account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;
-    tree.write("/rawmodels/cube/optimize/small.json", TEN_PERCENT)
-        .await
-        .unwrap();
-    tree.until_status("/rawmodels/cube/optimize/small.status", "done")
-        .await;
+    tree.optimize("cube", "small", TEN_PERCENT).await;
     let listed = tree.list("/rawmodels/cube/optimize").await.unwrap();
     assert_eq!(listed, ["small", "small.json", "small.status"]);
     assert_eq!(

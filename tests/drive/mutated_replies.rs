@@ -192,11 +192,7 @@ async fn account_with_everything() -> Account {
     let tree = &mounted.tree;
     let preset = br#"{"schema":"2.5","limits":{"faces":{"percentage":10}},"compressionAndExport":{"fileExports":[{"fileType":"glb"}]}}"#;
     tree.write("/presets/mine.json", preset).await.unwrap();
-    tree.write("/rawmodels/cube/optimize/small.json", preset)
-        .await
-        .unwrap();
-    tree.until_status("/rawmodels/cube/optimize/small.status", "done")
-        .await;
+    tree.optimize("cube", "small", preset).await;
     let result = tree.list("/rapidmodels").await.unwrap().remove(0);
     let embeds = format!("/rapidmodels/{result}/embeds");
     tree.write(&format!("{embeds}/viewer.json"), b"{}")

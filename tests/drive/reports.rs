@@ -15,11 +15,7 @@ async fn optimized(account: &Account) -> (Mounted, String) {
     account.add_cube().await;
     let mounted = account.mount().await;
     let tree = &mounted.tree;
-    tree.write("/rawmodels/cube/optimize/two.json", TWO_FORMATS)
-        .await
-        .unwrap();
-    tree.until_status("/rawmodels/cube/optimize/two.status", "done")
-        .await;
+    tree.optimize("cube", "two", TWO_FORMATS).await;
     let target = tree
         .read_link("/rawmodels/cube/optimize/two")
         .await

@@ -6,7 +6,7 @@ use assetfs::wire::EventType;
 use serde_json::Value;
 
 use super::square_glb::numbered_glb;
-use super::support::{Fixture, engine, engine_without_pictures, script, settings};
+use super::support::{Fixture, Stopped, engine, engine_without_pictures, script, settings};
 
 /// Results without pictures, which `drawing` draws later.
 fn later(drawing: WorkerCommand) -> Option<LaterPictures> {
@@ -24,6 +24,32 @@ fn idle() -> WorkerCommand {
     }
 }
 
+/// A service whose results wait for their pictures until another start.
+async fn without_pictures() -> Fixture {
+    Fixture::with("", |config| {
+        config.worker = engine();
+        config.later_pictures = later(idle());
+    })
+    .await
+}
+
+/// Uploads a model and waits until it can be optimized.
+async fn uploaded(service: &Fixture, number: usize) -> u64 {
+    let glb = numbered_glb(number);
+    let asset = service.upload("square", &[("square.glb", &glb)]).await;
+    service.analysed(asset).await;
+    asset
+}
+
+/// Starts the service again, so that `drawing` draws what waits. It is made after the settings, which write a script of the
+/// same name.
+async fn start_drawing(stopped: Stopped, drawing: impl FnOnce() -> WorkerCommand) -> Fixture {
+    let mut settings = settings(stopped.dir.path(), "", stopped.bucket.as_ref()).await;
+    settings.worker = engine();
+    settings.later_pictures = later(drawing());
+    stopped.start_with(settings).await
+}
+
 fn is_compared(record: &Value) -> bool {
     record["data"]["meta"]["qc"][0]["glb"]["avgScore"].is_number()
 }
@@ -35,14 +61,8 @@ async fn points(service: &Fixture) -> u64 {
 
 #[tokio::test]
 async fn results_are_done_before_their_pictures_and_one_process_draws_them_after_a_restart() {
-    let service = Fixture::with("", |config| {
-        config.worker = engine();
-        config.later_pictures = later(idle());
-    })
-    .await;
-    let glb = numbered_glb(1);
-    let asset = service.upload("square", &[("square.glb", &glb)]).await;
-    service.analysed(asset).await;
+    let service = without_pictures().await;
+    let asset = uploaded(&service, 1).await;
     let mut ends = service.service.ends();
     let before = points(&service).await;
     let rapids = [service.optimize(asset).await, service.optimize(asset).await];
@@ -73,10 +93,7 @@ async fn results_are_done_before_their_pictures_and_one_process_draws_them_after
         log.display(),
         program.display()
     );
-    let mut settings = settings(&dir, "", stopped.bucket.as_ref()).await;
-    settings.worker = engine();
-    settings.later_pictures = later(script(&dir, &text));
-    let service = stopped.start_with(settings).await;
+    let service = start_drawing(stopped, || script(&dir, &text)).await;
     for (rapid, result) in rapids.into_iter().zip(results) {
         let path = format!("/api/v2/rapidmodel/{rapid}");
         let record = service.until(&path, is_compared).await;
@@ -95,25 +112,16 @@ async fn results_are_done_before_their_pictures_and_one_process_draws_them_after
 
 #[tokio::test]
 async fn a_result_that_is_deleted_before_its_pictures_is_gone() {
-    let service = Fixture::with("", |config| {
-        config.worker = engine();
-        config.later_pictures = later(idle());
-    })
-    .await;
-    let glb = numbered_glb(1);
-    let asset = service.upload("square", &[("square.glb", &glb)]).await;
-    service.analysed(asset).await;
+    let service = without_pictures().await;
+    let asset = uploaded(&service, 1).await;
     let rapid = service.optimize(asset).await;
     service.optimized(rapid).await;
     let path = format!("/api/v2/rapidmodel/{rapid}");
     service.delete(&path).await.expect(200);
     let stopped = service.stop().await;
-    let mut settings = settings(stopped.dir.path(), "", stopped.bucket.as_ref()).await;
-    settings.worker = engine();
     let mut drawing = engine();
     drawing.args.push("--kept".into());
-    settings.later_pictures = later(drawing);
-    let service = stopped.start_with(settings).await;
+    let service = start_drawing(stopped, || drawing).await;
     // A result that is made after it gets its pictures: the deleted one does not hold it up.
     let next = service.optimize(asset).await;
     let path_of_next = format!("/api/v2/rapidmodel/{next}");
@@ -123,24 +131,16 @@ async fn a_result_that_is_deleted_before_its_pictures_is_gone() {
 
 #[tokio::test]
 async fn a_model_that_kills_what_draws_it_three_times_does_not_hold_up_the_others() {
-    let service = Fixture::with("", |config| {
-        config.worker = engine();
-        config.later_pictures = later(idle());
-    })
-    .await;
+    let service = without_pictures().await;
     let mut rapids = Vec::new();
     for number in 1..=2 {
-        let glb = numbered_glb(number);
-        let asset = service.upload("square", &[("square.glb", &glb)]).await;
-        service.analysed(asset).await;
+        let asset = uploaded(&service, number).await;
         let rapid = service.optimize(asset).await;
         service.optimized(rapid).await;
         rapids.push(rapid);
     }
     let stopped = service.stop().await;
     let dir = stopped.dir.path().to_owned();
-    let mut settings = settings(&dir, "", stopped.bucket.as_ref()).await;
-    settings.worker = engine();
     let log = dir.join("killed");
     let program = engine().program;
     let text = format!(
@@ -149,8 +149,7 @@ async fn a_model_that_kills_what_draws_it_three_times_does_not_hold_up_the_other
         log = log.display(),
         program = program.display(),
     );
-    settings.later_pictures = later(script(&dir, &text));
-    let service = stopped.start_with(settings).await;
+    let service = start_drawing(stopped, || script(&dir, &text)).await;
     let path = |rapid: u64| format!("/api/v2/rapidmodel/{rapid}");
     service.until(&path(rapids[1]), is_compared).await;
     assert_eq!(std::fs::read_to_string(log).unwrap(), "xxx");

@@ -349,6 +349,14 @@ impl Tree {
         panic!("{path} still says {status:?} after 300 s");
     }
 
+    /// Writes a text of a model's `optimize/` and waits for its result.
+    pub async fn optimize(&self, model: &str, text: &str, config: impl AsRef<[u8]>) {
+        let path = format!("/rawmodels/{model}/optimize/{text}");
+        let written = self.write(&format!("{path}.json"), config.as_ref()).await;
+        written.unwrap();
+        self.until_status(&format!("{path}.status"), "done").await;
+    }
+
     /// Waits until the status file has this text.
     pub async fn until_status(&self, path: &str, status: &str) {
         self.until(path, |text| text == status).await;
