@@ -19,7 +19,7 @@ use assetfs_formats::renamed_references::{NewNames, name_again};
 /// What is in a folder of results beside the exported files.
 const NOT_EXPORTS: [&str; 4] = ["analysis", "before-after.png", "renders", "ERROR.txt"];
 
-/// What the name of a file is between two moves.
+/// The beginning of the temporary name of a file that is being renamed.
 const ASIDE: &str = ".assetfs-renamed-";
 
 /// The exported files below a folder of results.

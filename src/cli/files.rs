@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use md5::{Digest as _, Md5};
+use serde::de::DeserializeOwned;
 
 use crate::given_files;
 use crate::outbox::ContentHasher;
@@ -115,6 +116,21 @@ pub(super) fn read_from_drive(path: &Path, take: impl FnMut(&[u8]) -> bool) -> R
     // Only advice: an error does not change the bytes.
     let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
     read_parts(file, path, take)
+}
+
+/// Reads a list of the drive, a JSON object a line.
+pub(super) fn lines_from_drive<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+    let mut text = Vec::new();
+    read_from_drive(path, |part| {
+        text.extend_from_slice(part);
+        true
+    })?;
+    let lines = text.split(|byte| *byte == b'\n');
+    let lines = lines.filter(|line| !line.is_empty());
+    lines
+        .map(serde_json::from_slice)
+        .collect::<Result<_, _>>()
+        .with_context(|| format!("cannot understand {}", path.display()))
 }
 
 fn read_parts(mut file: File, path: &Path, mut take: impl FnMut(&[u8]) -> bool) -> Result<()> {

@@ -194,11 +194,16 @@ enum Command {
 }
 
 impl Command {
-    /// False for those that serve a drive or an account themselves.
+    /// False for those that serve a drive or an account themselves, and for those that other commands start.
     fn waits_for_drives(&self) -> bool {
         !matches!(
             self,
-            Command::Mount(_) | Command::Demo(_) | Command::Serve(_)
+            Command::Mount(_)
+                | Command::Demo(_)
+                | Command::Serve(_)
+                | Command::EngineWorker(_)
+                | Command::InotifyHelper(_)
+                | Command::DesktopNotice
         )
     }
 }

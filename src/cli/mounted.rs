@@ -60,7 +60,7 @@ impl MountedDrive {
         match fuse::find_mount(path)? {
             Some(root) => {
                 // The path may have led here over a link.
-                unanswered::watch(&root);
+                unanswered::watch_drive(&root);
                 Ok(MountedDrive { root })
             }
             None => bail!("{} is not in a mounted assetfs drive", shell_quoted(path)),
@@ -71,7 +71,7 @@ impl MountedDrive {
     pub(super) fn all() -> Result<Vec<MountedDrive>> {
         dying::free_before_use()?;
         let mounts = fuse::mounts()?.into_iter();
-        let mounts = mounts.inspect(|root| unanswered::watch(root));
+        let mounts = mounts.inspect(|root| unanswered::watch_drive(root));
         Ok(mounts.map(|root| MountedDrive { root }).collect())
     }
 
@@ -91,7 +91,7 @@ impl MountedDrive {
             usual: settings::usual_drive().ok(),
         };
         let root = choice.root(command)?;
-        unanswered::watch(&root);
+        unanswered::watch_drive(&root);
         Ok(MountedDrive { root })
     }
 

@@ -40,7 +40,8 @@ pub(super) fn begin() {
 
 /// Watches the drive that contains `path`, as far as that can be seen without asking it.
 pub(super) fn watch(path: &Path) {
-    if IS_WATCHING.load(Ordering::Relaxed) {
+    let is_inside = |path: &Path| WATCHED.locked().iter().any(|root| path.starts_with(root));
+    if IS_WATCHING.load(Ordering::Relaxed) && !is_inside(path) {
         watch_around(path, &fuse::mounts().unwrap_or_default());
     }
 }
@@ -48,11 +49,15 @@ pub(super) fn watch(path: &Path) {
 fn watch_around(path: &Path, mounts: &[PathBuf]) {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let around = mounts.iter().filter(|root| path.starts_with(root));
-    let Some(root) = around.max_by_key(|root| root.components().count()) else {
-        return;
-    };
-    let root = root.clone();
-    if WATCHED.locked().insert(root.clone()) {
+    if let Some(root) = around.max_by_key(|root| root.components().count()) {
+        watch_drive(root);
+    }
+}
+
+/// Watches the drive at this mount point.
+pub(super) fn watch_drive(root: &Path) {
+    if IS_WATCHING.load(Ordering::Relaxed) && WATCHED.locked().insert(root.to_owned()) {
+        let root = root.to_owned();
         // Without a thread the command works, and says nothing.
         let _ = thread::Builder::new().spawn(move || ask_again_and_again(&root));
     }

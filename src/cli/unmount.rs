@@ -64,7 +64,7 @@ pub(super) fn run(args: &UnmountArgs) -> Result<Exit> {
         drive.end_events();
     }
     let number = fuse::mount_minor(drive.root())?;
-    // Read before the unmount: afterwards another drive may have the number.
+    // Read before the unmount, because afterwards the kernel may give the number to another drive.
     let mut elsewhere = number.map(fuse::other_mounts).unwrap_or_default();
     elsewhere.retain(|it| it.process.is_some() || it.path != drive.root());
     let unmounted = fuse::unmount(drive.root());

@@ -3,8 +3,8 @@
 //!
 //! This is the lowest layer. The engine takes from it what it reads, the drive and the outbox what a model is, the
 //! service what it converts to. [`rank_models`] chooses the model file of an upload. [`references`] finds the files
-//! that a model names, and renames them there, [`resolve`] which of its files they mean, and [`input_files`] does that for a folder of this
-//! machine. [`wholeness`] checks whether a file is complete, if its format allows that. All read an open file and open
+//! that a model names, and [`renamed_references`] renames them in its text. [`resolve`] finds which of its files they mean, and
+//! [`input_files`] does that for a folder of this machine. [`wholeness`] checks whether a file is complete, if its format allows that. All read an open file and open
 //! none. [`text`] decodes texts; [`printable`] and [`number_text`] say names and numbers of models in messages.
 //! [`warnings`] has the codes of warnings, [`file_names`] the rules for names of files that are written.
 

@@ -60,7 +60,7 @@ fn gltf(text: &str, new: &NewNames) -> String {
     out + rest
 }
 
-/// The text of JSON that follows a colon, with its quotes, and where it begins.
+/// The JSON string after a colon, with its quotes, and its offset in `after`.
 fn text_after_colon(after: &str) -> Option<(usize, &str)> {
     let value = after.trim_start().strip_prefix(':')?.trim_start();
     let inside = value.strip_prefix('"')?;

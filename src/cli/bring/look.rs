@@ -95,8 +95,8 @@ impl Look {
         drafts.any(|draft| draft.path == path && draft.replaces.is_some())
     }
 
-    /// What has to be done for a model. `others` are the models that it may have become under another name, without those
-    /// that are `taken`.
+    /// What has to be done for a model of the folder. `others` are models of the drive that may have its files under another
+    /// name; one in `taken` has the files of another model of the folder.
     pub(in crate::cli) fn step(
         &self,
         source: &Source,
@@ -197,20 +197,8 @@ fn names_in(dir: &Path) -> Result<BTreeSet<String>> {
 
 fn listed(drive: &MountedDrive) -> Result<Vec<Listed>> {
     let path = drive.root().join("rawmodels/.assetfs/models.jsonl");
-    let mut text = Vec::new();
-    files::read_from_drive(&path, |part| {
-        text.extend_from_slice(part);
-        true
-    })
-    .map_err(|error| match error.downcast::<std::io::Error>() {
+    files::lines_from_drive(&path).map_err(|error| match error.downcast::<std::io::Error>() {
         Ok(error) => explain_at(&path, error),
         Err(error) => error,
-    })?;
-    let lines = text
-        .split(|byte| *byte == b'\n')
-        .filter(|line| !line.is_empty());
-    let lines = lines.map(serde_json::from_slice);
-    lines
-        .collect::<Result<_, _>>()
-        .with_context(|| format!("cannot understand {}", path.display()))
+    })
 }

@@ -1,7 +1,7 @@
 //! Brings the models of a folder into a drive, each under its own name: for `assetfs sync` and `assetfs build`.
 //!
-//! [`look`] decides what has to be done for a model, and this file does it. A changed model becomes the next version, as
-//! `assetfs replace` makes it, so an interrupted copy is no model and several commands at once make one model.
+//! [`look`] decides what has to be done for a model, and this file does it. It is sent as `assetfs replace` sends it: a
+//! changed model becomes the next version, an interrupted copy makes no model, and several commands at once make one.
 
 mod look;
 

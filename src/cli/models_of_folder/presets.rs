@@ -213,7 +213,7 @@ mod tests {
             plain.text_in(Path::new("/nowhere")).unwrap()
         );
         assert_eq!(build.export_name("chair").as_deref(), Some("chair.web"));
-        // The records of earlier versions have the checksum of a configuration with the name.
+        // Records of earlier versions hold the checksum of a configuration that contains the export name.
         let mut earlier = plain.config.clone();
         earlier.insert("exportName".into(), "{model}.web".into());
         assert_eq!(build.hash, hash_of(&earlier).unwrap());

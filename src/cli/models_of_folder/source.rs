@@ -254,7 +254,7 @@ impl Source {
             && stamp(&self.root, &self.files, &self.lacks).is_ok_and(|stamp| stamp == self.stamp)
     }
 
-    /// True for a small model that is no folder: one that may share a worker process.
+    /// True for a small model that is not a folder. Such models may share a worker process.
     pub(in crate::cli) fn is_small(&self) -> bool {
         let size = |file| fs::metadata(self.root.join(file)).map_or(u64::MAX, |it| it.len());
         let mut sizes = self.files.iter().map(size);

@@ -260,7 +260,8 @@ fn is_closing(state: &PrivateDir, pid: u32, waited: Duration) -> bool {
     }
 }
 
-/// Where the drive of a process is mounted still. Its number may belong to another drive by now, which says so in its status.
+/// Where the drive of a process is still mounted. If its number belongs to another drive by now, the status of that one names
+/// another process.
 fn mounted_elsewhere(number: u32, pid: u32) -> Vec<OtherMount> {
     let drives = MountedDrive::all().unwrap_or_default();
     let is_of_another = |mount: &OtherMount| {

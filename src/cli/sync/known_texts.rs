@@ -1,5 +1,5 @@
-//! Which texts of presets the account has results of, whoever sent them: a text that another machine sent is not new here,
-//! although `optimize/` does not have it.
+//! Which texts of presets have a result in the account. A text that another machine sent is known by its result, although
+//! this machine does not list it in `optimize/`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::super::files;
 use super::super::models_of_folder::ModelPreset;
 use super::super::mounted::{self, MountedDrive};
 
-/// The texts, by the id of their model and their checksum.
+/// For each result, the id of its source model and the checksum of its text.
 #[derive(Default)]
 pub(super) struct KnownTexts(BTreeSet<(u64, String)>);
 
@@ -25,21 +25,11 @@ impl KnownTexts {
     /// Reads the list of results; without it, no text is known.
     pub(super) fn of(drive: &MountedDrive) -> KnownTexts {
         let path = drive.root().join("rapidmodels/.assetfs/results.jsonl");
-        let mut text = Vec::new();
-        let read = files::read_from_drive(&path, |part| {
-            text.extend_from_slice(part);
-            true
-        });
-        if read.is_err() {
-            return KnownTexts::default();
-        }
-        let lines = text.split(|byte| *byte == b'\n');
-        let lines = lines.filter_map(|line| serde_json::from_slice::<ResultLine>(line).ok());
-        KnownTexts(
-            lines
-                .filter_map(|line| Some((line.source_id?, line.text_hash?)))
-                .collect(),
-        )
+        let lines = files::lines_from_drive::<ResultLine>(&path).unwrap_or_default();
+        let noted = lines
+            .into_iter()
+            .filter_map(|line| Some((line.source_id?, line.text_hash?)));
+        KnownTexts(noted.collect())
     }
 
     /// Whether the model has a result of the text of a preset.

@@ -70,7 +70,7 @@ pub(in crate::cli) struct Queue {
     seen: BTreeMap<String, WatchedModel>,
     /// What the drive had at the first model that was brought under its own name.
     look_at_drive: Option<Look>,
-    /// The models of the drive that are those of the folder under another name.
+    /// Names of models of the drive that have the files of a model of the folder under another name.
     taken_in_drive: BTreeSet<String>,
     running: BTreeSet<String>,
     /// Why models failed in this run.

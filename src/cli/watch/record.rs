@@ -196,7 +196,7 @@ impl Records {
                     (false, true) => RecordState::Done,
                     (false, false) => RecordState::Working,
                 };
-                // A move that was made before the kill may not be durable yet, either.
+                // The killed process may have moved it without a sync, so the move may not be durable yet.
                 sync_dir(out)?;
                 self.put(Record { state, ..record })?;
             }

@@ -6,7 +6,7 @@
 use assetfs_engine::document::glb;
 use serde_json::{Value, json};
 
-/// The number in a variable of the environment: how many inputs a run tries, and from which seed.
+/// Reads a number from an environment variable, such as how many inputs a run tries, or the first seed.
 pub fn number_of(name: &str, default: u64) -> u64 {
     let text = std::env::var(name).ok();
     text.map_or(default, |text| text.parse().expect("a number"))
