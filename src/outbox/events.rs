@@ -2,15 +2,17 @@
 //! outbox. An event that is queued already is not queued again, so the queue is bounded by the number of objects that
 //! can change, and sending never blocks.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
 use std::sync::Mutex;
+use std::time::Instant;
 
 use tokio::sync::{Notify, mpsc};
 
 use crate::locks::Locked;
 use crate::outbox::ids::{DraftId, JobFolder};
 use crate::outbox::signal::Signal;
-use crate::wire::{AssetId, RapidId};
+use crate::wire::{AssetId, BaseAsset, RapidId, RapidModel};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutboxEvent {
@@ -38,9 +40,25 @@ pub enum OutboxEvent {
     PresetsChanged,
 }
 
+/// The record of a model as the service has sent it.
+#[derive(Debug, Clone)]
+pub struct Seen<T> {
+    pub record: T,
+    /// When it was requested.
+    pub asked: Instant,
+}
+
+/// Events, and the records that came with them.
+#[derive(Debug, Default)]
+struct Queue {
+    events: VecDeque<OutboxEvent>,
+    assets: HashMap<AssetId, Seen<BaseAsset>>,
+    rapids: HashMap<RapidId, Seen<RapidModel>>,
+}
+
 #[derive(Debug, Default)]
 pub struct Events {
-    queue: Mutex<VecDeque<OutboxEvent>>,
+    queue: Mutex<Queue>,
     queued: Notify,
     /// Something that tasks wait for has changed. Given by the lock of each part.
     pub changes: Signal,
@@ -49,14 +67,63 @@ pub struct Events {
 }
 
 impl Events {
-    /// Queues an event, unless it is queued already.
+    /// Queues an event, unless it is queued already. A record of the model that was seen before is not the last one.
     pub fn send(&self, event: OutboxEvent) {
         let mut queue = self.queue.locked();
-        if !queue.contains(&event) {
-            queue.push_back(event);
+        match &event {
+            OutboxEvent::AssetChanged(asset) => drop(queue.assets.remove(asset)),
+            OutboxEvent::RapidFound(rapid) => drop(queue.rapids.remove(rapid)),
+            _ => {}
+        }
+        if !queue.events.contains(&event) {
+            queue.events.push_back(event);
         }
         drop(queue);
         self.queued.notify_one();
+    }
+
+    /// The same for an asset whose record is here: the receiver need not request it.
+    pub fn asset_seen(&self, seen: Seen<BaseAsset>) {
+        let id = seen.record.id;
+        let event = OutboxEvent::AssetChanged(id);
+        self.send_seen(event, |queue| &mut queue.assets, id, seen);
+    }
+
+    /// The same for a rapid model.
+    pub fn rapid_seen(&self, seen: Seen<RapidModel>) {
+        let id = seen.record.id;
+        let event = OutboxEvent::RapidFound(id);
+        self.send_seen(event, |queue| &mut queue.rapids, id, seen);
+    }
+
+    fn send_seen<K: Eq + Hash, T>(
+        &self,
+        event: OutboxEvent,
+        records: impl Fn(&mut Queue) -> &mut HashMap<K, Seen<T>>,
+        id: K,
+        seen: Seen<T>,
+    ) {
+        let mut queue = self.queue.locked();
+        let is_queued = queue.events.contains(&event);
+        // An event without a record stands for a change that this record may not have.
+        if !is_queued || records(&mut queue).contains_key(&id) {
+            records(&mut queue).insert(id, seen);
+        }
+        if !is_queued {
+            queue.events.push_back(event);
+        }
+        drop(queue);
+        self.queued.notify_one();
+    }
+
+    /// The record that came with the last [`OutboxEvent::AssetChanged`] of an asset.
+    pub fn take_asset(&self, asset: AssetId) -> Option<Seen<BaseAsset>> {
+        self.queue.locked().assets.remove(&asset)
+    }
+
+    /// The record that came with the last [`OutboxEvent::RapidFound`] of a rapid model.
+    pub fn take_rapid(&self, rapid: RapidId) -> Option<Seen<RapidModel>> {
+        self.queue.locked().rapids.remove(&rapid)
     }
 
     /// Passes events on until the receiver is dropped.
@@ -64,7 +131,7 @@ impl Events {
         loop {
             let next = {
                 let mut queue = self.queue.locked();
-                queue.pop_front()
+                queue.events.pop_front()
             };
             match next {
                 Some(event) => {

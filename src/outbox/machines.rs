@@ -10,18 +10,21 @@ use tokio::sync::Notify;
 use crate::client::Client;
 use crate::locks::Locked;
 use crate::outbox::config::OutboxConfig;
-use crate::outbox::drafts::{DraftParts, FateListener};
+use crate::outbox::drafts::{DraftParts, FateListener, Stage};
 use crate::outbox::error::OutboxResult;
 use crate::outbox::events::Events;
 use crate::outbox::foundation::Foundation;
 use crate::outbox::ids::DraftId;
-use crate::outbox::jobs::{DraftModel, JobDeps, JobParts, JobTools, JobsMemory, PresetSaved};
+use crate::outbox::jobs::{
+    DraftModel, ImportState, JobDeps, JobParts, JobTools, JobsMemory, LateLooks, PresetSaved,
+};
 use crate::outbox::journal::{Part, Ticket};
 use crate::outbox::presets::{PresetParts, PresetTools, Presets, PresetsMemory, SaveOutcome};
 use crate::outbox::recovery::{Recovered, recovered_in};
 use crate::outbox::state::{State, follow};
 use crate::outbox::tasks::Tasks;
 use crate::outbox::{drafts, jobs, presets, recovery};
+use crate::wire::AssetId;
 
 pub struct Machines {
     pub foundation: Foundation,
@@ -71,6 +74,7 @@ impl Machines {
             deps: Box::new(deps),
             jobs_wake,
             poll_wake: Notify::new(),
+            looks: LateLooks::default(),
         };
         let machines = Machines {
             jobs: JobParts::new(&foundation, jobs, tools),
@@ -140,6 +144,14 @@ impl JobDeps for Answers {
             None => DraftModel::Removed,
             Some(None) => DraftModel::Expected,
             Some(Some(asset)) => DraftModel::Asset(asset),
+        }
+    }
+
+    fn import_of(&self, asset: AssetId) -> ImportState {
+        match self.drafts.stage_of(asset) {
+            Some(Stage::Accepted { .. }) => ImportState::Importing,
+            Some(Stage::Imported { .. }) => ImportState::Imported,
+            _ => ImportState::Unknown,
         }
     }
 

@@ -45,7 +45,7 @@ pub use drafts::{
 };
 pub use elsewhere::{unsent_in, waits_unsent};
 pub use error::{OutboxError, OutboxResult};
-pub use events::OutboxEvent;
+pub use events::{OutboxEvent, Seen};
 pub use failpoint::Failpoint;
 pub use ids::{Caller, DraftId, EntryId, JobFolder, Maker, OwnerFolder};
 pub use jobs::{
@@ -74,7 +74,7 @@ use self::machines::Machines;
 use self::off_thread::off_thread;
 use crate::client::Client;
 use crate::durable::{DirLock, PrivateDir};
-use crate::wire::AssetId;
+use crate::wire::{AssetId, BaseAsset, RapidId, RapidModel};
 
 /// Capacity of the channel of events.
 const EVENTS_WAITING: usize = 256;
@@ -176,6 +176,16 @@ impl Outbox {
     /// Deletions of assets by the user.
     pub fn deletions(&self) -> &Deletions {
         &self.deletions
+    }
+
+    /// The record that came with the last [`OutboxEvent::AssetChanged`] of an asset, if it did; once.
+    pub fn take_seen_asset(&self, asset: AssetId) -> Option<Seen<BaseAsset>> {
+        self.owner.machines.foundation.events.take_asset(asset)
+    }
+
+    /// The same for [`OutboxEvent::RapidFound`].
+    pub fn take_seen_rapid(&self, rapid: RapidId) -> Option<Seen<RapidModel>> {
+        self.owner.machines.foundation.events.take_rapid(rapid)
     }
 
     /// The files of drop folders.

@@ -20,6 +20,15 @@ pub(super) fn waits_because(other: &Other) -> Option<String> {
     other.get(WAITS_BECAUSE)?.as_str().map(str::to_owned)
 }
 
+/// The same: which of the folders that a finished model may have, it has.
+pub const FOLDERS: &str = "folders";
+
+/// Whether [`FOLDERS`] among the other fields of a record names a folder; `None` if there is no such field.
+pub(super) fn has_folder(other: &Other, name: &str) -> Option<bool> {
+    let folders = other.get(FOLDERS)?.as_array()?;
+    Some(folders.iter().any(|folder| folder == name))
+}
+
 /// A type that can be read from loosely written JSON.
 pub(super) trait Lenient: Sized {
     /// The value as this type, or `None` if it cannot be understood.

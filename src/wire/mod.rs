@@ -44,7 +44,7 @@ pub use embed::{
 pub use error::ErrorBody;
 pub use export::{ExportFile, ExportImage, ExportInfo, ExportList, FormatList, RapidDownloads};
 pub use id::{AssetId, EmbedId, ModelId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId};
-pub use lenient::{Other, WAITS_BECAUSE};
+pub use lenient::{FOLDERS, Other, WAITS_BECAUSE};
 pub use note::{
     NotedPreset, ResultNotes, SourceNotes, config_note, name_note, replaces_note, source_note,
 };

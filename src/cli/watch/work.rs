@@ -16,7 +16,6 @@ use super::super::chosen_preset::Config;
 use super::super::control::commit_at;
 use super::super::exit::sentence;
 use super::super::exported_files::name_exports;
-use super::super::files;
 use super::super::models_of_folder::{ModelPreset, Source, on_drive};
 use super::super::mounted::{self, CommandRefused, MountedDrive};
 use super::super::progress::Progress;
@@ -305,14 +304,23 @@ fn fetch(text: &Path, folder: &Path, timeout: Duration) -> Result<()> {
     wait(text, timeout)?;
     let results = text.with_extension("");
     ResultFacts::on_drive(&results).write_into(folder)?;
-    for file in files::below(&results.canonicalize()?)? {
-        let is_wanted = file.path.components().count() == 1 || file.path.starts_with("analysis");
-        let is_log = file.path.components().count() <= 2;
-        if is_wanted && is_log {
-            let to = folder.join(&file.path);
-            fs::create_dir_all(to.parent().unwrap_or(folder))?;
-            fs::copy(results.join(&file.path), &to)
-                .with_context(|| format!("cannot copy {} out of the drive", file.path.display()))?;
+    // The other folders have pictures, which only a list of each tells.
+    for (from, to) in [
+        (results.clone(), folder.to_owned()),
+        (results.join("analysis"), folder.join("analysis")),
+    ] {
+        if !from.is_dir() {
+            continue;
+        }
+        let cannot = || format!("cannot copy {} out of the drive", from.display());
+        fs::create_dir_all(&to)?;
+        for entry in fs::read_dir(&from).with_context(cannot)? {
+            let entry = entry.with_context(cannot)?;
+            if entry.file_type().with_context(cannot)?.is_file() {
+                let file = entry.path();
+                fs::copy(&file, to.join(entry.file_name()))
+                    .with_context(|| format!("cannot copy {} out of the drive", file.display()))?;
+            }
         }
     }
     Ok(())

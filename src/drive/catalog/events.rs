@@ -8,15 +8,19 @@ use tokio::sync::mpsc;
 use crate::drive::catalog::account::{mark_points_stale, room_changed};
 use crate::drive::catalog::change::Change;
 use crate::drive::catalog::listings::freshness::{is_listed, mark_stale};
-use crate::drive::catalog::listings::records::{apply_names, store_asset};
+use crate::drive::catalog::listings::records::{apply_names, store_asset, store_rapid};
 use crate::drive::catalog::listings::refresh_listing;
 use crate::drive::catalog::maps::store::rapid_ended;
-use crate::drive::catalog::models::{mark_rapids_stale, refresh_asset, refresh_rapid};
+use crate::drive::catalog::models::{
+    mark_rapids_stale, refresh_asset, refresh_rapid, store_asset_detail, store_rapid_detail,
+};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::node::{Home, ListingKind, Model};
 use crate::locks::Locked;
-use crate::outbox::{DraftId, DraftInfo, DraftKind, JobFolder, JobState, OutboxEvent, OwnerFolder};
-use crate::wire::{AssetId, BaseAsset, UploadStatus};
+use crate::outbox::{
+    DraftId, DraftInfo, DraftKind, JobFolder, JobState, OutboxEvent, OwnerFolder, Seen,
+};
+use crate::wire::{AssetId, BaseAsset, RapidId, UploadStatus};
 
 /// The task that applies the outbox's reports. Calls `note` for each after. Ends when the outbox does.
 pub async fn follow(
@@ -36,15 +40,7 @@ pub async fn follow(
                 mark_points_stale(&catalog);
                 job_changed(&catalog, &folder, &name);
             }
-            OutboxEvent::RapidFound(rapid) => {
-                mark_stale(&catalog, ListingKind::Jobs);
-                catalog.spawn(|shared| async move {
-                    let found = refresh_rapid(&shared, rapid, Duration::ZERO).await;
-                    if let Ok(Some(source)) = found.map(|row| row.source) {
-                        mark_rapids_stale(&shared, source);
-                    }
-                });
-            }
+            OutboxEvent::RapidFound(rapid) => rapid_found(&catalog, rapid),
             OutboxEvent::EmbedsChanged => embeds_changed(&catalog),
             OutboxEvent::PresetsChanged => presets_changed(&catalog),
         }
@@ -69,7 +65,6 @@ fn asset_created(catalog: &Arc<Catalog>, draft: DraftId, asset: AssetId) {
         list_uploaded_once(catalog, asset, &info);
     }
     catalog.watched.look_at_asset(asset);
-    asset_moved(catalog, asset);
     draft_changed(catalog, draft);
     room_changed(catalog);
     catalog.report(Change::Listing);
@@ -141,13 +136,46 @@ pub fn restore_uploaded_assets(catalog: &Catalog) {
     apply_names(catalog, &renamed);
 }
 
+/// Stores the record that came with the event, or requests it.
 pub(super) fn asset_moved(catalog: &Arc<Catalog>, asset: AssetId) {
+    let report = move |catalog: &Catalog| {
+        let home = catalog.home_of(asset);
+        catalog.report(Change::Model(Model::Raw(home)));
+    };
+    if let Some(seen) = catalog.outbox.take_seen_asset(asset) {
+        store_asset_detail(catalog, &seen.record, seen.asked);
+        report(catalog);
+        return;
+    }
     catalog.spawn(|shared| async move {
         if let Err(error) = refresh_asset(&shared, asset, Duration::ZERO).await {
             tracing::debug!(asset = %asset, error = %error, "could not request an asset that changed");
         }
-        let home = shared.home_of(asset);
-        shared.report(Change::Model(Model::Raw(home)));
+        report(&shared);
+    });
+}
+
+/// The same for a rapid model.
+fn rapid_found(catalog: &Arc<Catalog>, rapid: RapidId) {
+    mark_stale(catalog, ListingKind::Jobs);
+    let changed = |catalog: &Catalog, source: Option<AssetId>| {
+        if let Some(source) = source {
+            mark_rapids_stale(catalog, source);
+        }
+    };
+    if let Some(Seen { record, asked }) = catalog.outbox.take_seen_rapid(rapid) {
+        // The list of running jobs has less in it.
+        match record.optimization_status.is_final() {
+            true => store_rapid_detail(catalog, &record, asked),
+            false => store_rapid(catalog, &record, asked),
+        }
+        changed(catalog, catalog.rapid(rapid).and_then(|row| row.source));
+        return;
+    }
+    catalog.spawn(move |shared| async move {
+        if let Ok(row) = refresh_rapid(&shared, rapid, Duration::ZERO).await {
+            changed(&shared, row.source);
+        }
     });
 }
 

@@ -26,7 +26,6 @@ mod tree;
 mod upload;
 
 pub use draft::Draft;
-#[cfg(test)]
 pub use draft::Stage;
 pub use entries::Entries;
 pub use info::{

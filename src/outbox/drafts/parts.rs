@@ -1,12 +1,14 @@
 //! The machine of drafts and uploads: their memory and the staged bytes.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
+use crate::locks::Locked;
+use crate::outbox::drafts::draft::{Draft, Stage};
 use crate::outbox::drafts::memory::{DraftsMemory, FateListener};
 use crate::outbox::drafts::settle::readiness::human_size;
 use crate::outbox::drafts::settle::rule::SettleTimes;
@@ -23,6 +25,8 @@ use crate::wire::AssetId;
 
 /// How far a file may exceed the account's free storage: the user may free storage before it is sent.
 const MORE_THAN_IS_LEFT_BYTES: u64 = 64 << 30;
+/// How long a look at the account's free storage counts.
+const ROOM_IS_KNOWN: Duration = Duration::from_secs(30);
 /// The largest file while the account's free storage is unknown.
 const MAX_FILE_BYTES_OFFLINE: u64 = 1 << 40;
 /// Stands for a number of bytes that is not known.
@@ -45,7 +49,32 @@ pub struct DraftTools {
     pub puts: Semaphore,
     /// Bytes that the account has left, as far as known.
     storage_left: AtomicU64,
+    /// What uploads may still start to send without another look at the account.
+    pub room: Room,
     epoch: Instant,
+}
+
+/// The free storage of the account at the last look, less what was started since.
+#[derive(Debug, Default)]
+pub struct Room(Mutex<Option<(Instant, u64)>>);
+
+impl Room {
+    /// Notes an answer of the service.
+    pub fn looked(&self, left: u64) {
+        *self.0.locked() = Some((Instant::now(), left));
+    }
+
+    /// Takes room for an upload of so many bytes. False if the last look is too old, or showed too little.
+    pub fn take(&self, bytes: u64) -> bool {
+        let mut known = self.0.locked();
+        match known.as_mut() {
+            Some((at, left)) if at.elapsed() < ROOM_IS_KNOWN && *left >= bytes => {
+                *left -= bytes;
+                true
+            }
+            _ => false,
+        }
+    }
 }
 
 impl DraftParts {
@@ -67,6 +96,7 @@ impl DraftParts {
             discard_wake: Notify::new(),
             note_wake: Notify::new(),
             storage_left: AtomicU64::new(UNKNOWN),
+            room: Room::default(),
             epoch,
         };
         Machine::new(
@@ -82,6 +112,13 @@ impl DraftParts {
         let memory = self.peek();
         let asset = memory.state.asset_of(draft);
         (asset.is_some() || memory.state.drafts.contains_key(&draft)).then_some(asset)
+    }
+
+    /// The stage of the draft that became an asset; `None` if there is no such draft.
+    pub fn stage_of(&self, asset: AssetId) -> Option<Stage> {
+        let memory = self.peek();
+        let mut stages = memory.state.drafts.values().filter_map(Draft::stage);
+        stages.find(|stage| stage.asset() == Some(asset))
     }
 
     /// The present time on the clock of drafts, which is monotonic.

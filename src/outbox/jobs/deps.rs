@@ -17,6 +17,17 @@ pub enum DraftModel {
     Removed,
 }
 
+/// What this machine knows of an asset that it has uploaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImportState {
+    /// The service imports it; its end is announced by [`Events::assets`](crate::outbox::events::Events::assets).
+    Importing,
+    /// The service has just imported it.
+    Imported,
+    /// Only the service knows.
+    Unknown,
+}
+
 /// The outcome of saving a preset that a job names.
 #[derive(Debug)]
 pub enum PresetSaved {
@@ -29,6 +40,9 @@ pub enum PresetSaved {
 pub trait JobDeps: Send + Sync {
     /// May be called while jobs are locked, so it must not lock them.
     fn model_of(&self, draft: DraftId) -> DraftModel;
+
+    /// Without a request.
+    fn import_of(&self, asset: AssetId) -> ImportState;
 
     /// The file whose text is not saved as this preset yet, or was refused.
     fn unsaved_preset(&self, preset: &str) -> Option<String>;

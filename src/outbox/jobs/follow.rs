@@ -3,13 +3,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::backoff::Backoff;
 use crate::client::{ClientError, Priority};
 use crate::outbox::effect::Effect;
 use crate::outbox::error::OutboxResult;
-use crate::outbox::events::OutboxEvent;
+use crate::outbox::events::{OutboxEvent, Seen};
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::jobs::book::{JobKey, JobRecord, SubmissionStage};
@@ -91,6 +91,7 @@ fn tagged(parts: &JobParts) -> Vec<(String, RapidId)> {
 
 /// Polls all running jobs. True if any of them changed.
 async fn look(parts: &Arc<JobParts>, running: &[(String, RapidId)]) -> Result<bool, ClientError> {
+    let asked = Instant::now();
     let listed = parts
         .client
         .optimizations()
@@ -99,31 +100,39 @@ async fn look(parts: &Arc<JobParts>, running: &[(String, RapidId)]) -> Result<bo
     let listed: HashMap<RapidId, RapidModel> = listed.into_iter().map(|it| (it.id, it)).collect();
     let mut moved = false;
     for (tag, rapid) in running {
-        let model = match listed.get(rapid) {
-            Some(model) => Ok(model.clone()),
+        let (model, asked, is_listed) = match listed.get(rapid) {
+            Some(model) => (Ok(model.clone()), asked, true),
             // One that is no longer listed has succeeded, or was deleted.
             None => {
-                parts
-                    .client
-                    .rapids()
-                    .get(*rapid, Priority::Background)
-                    .await
+                let asked = Instant::now();
+                let rapids = parts.client.rapids();
+                let model = rapids.get(*rapid, Priority::Background).await;
+                (model, asked, false)
             }
         };
+        let mut seen = None;
         let failure = match model {
-            Ok(model) if !model.optimization_status.is_final() => {
-                moved |= note_progress(parts, tag, &model);
+            Ok(record) if !record.optimization_status.is_final() => {
+                if note_progress(parts, tag, &record) {
+                    moved = true;
+                    parts.events.rapid_seen(Seen { record, asked });
+                }
                 continue;
             }
-            Ok(model) if model.optimization_status.is_failure() => {
-                Some(reason(parts, &model).await)
+            Ok(record) => {
+                let failure = match record.optimization_status.is_failure() {
+                    true => Some(reason(parts, &record).await),
+                    false => None,
+                };
+                // The list has less than a single record.
+                seen = (!is_listed).then_some(Seen { record, asked });
+                failure
             }
-            Ok(_) => None,
             Err(ClientError::NotFound { .. }) => Some("its rapid model was deleted".to_owned()),
             Err(error) => return Err(error),
         };
         moved = true;
-        if let Err(error) = end(parts, tag, *rapid, failure).await {
+        if let Err(error) = end(parts, tag, *rapid, failure, seen).await {
             tracing::warn!(%error, "the end of a job could not be recorded");
         }
     }
@@ -135,6 +144,7 @@ async fn end(
     tag: &str,
     rapid: RapidId,
     failure: Option<String>,
+    seen: Option<Seen<RapidModel>>,
 ) -> OutboxResult<()> {
     let tag = tag.to_owned();
     parts
@@ -149,7 +159,10 @@ async fn end(
         memory.obstacles.remove(&tag);
     }
     parts.report_submission(&tag);
-    parts.events.send(OutboxEvent::RapidFound(rapid));
+    match seen {
+        Some(seen) => parts.events.rapid_seen(seen),
+        None => parts.events.send(OutboxEvent::RapidFound(rapid)),
+    }
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use crate::client::{ClientError, Priority};
 use crate::outbox::jobs::notes::{TaggedModels, tagged_models};
@@ -36,7 +37,7 @@ type Compared = Vec<(RapidModel, OptimizerConfig)>;
 pub struct Finder<'a> {
     pub parts: &'a JobParts,
     pub presets: PresetLookup,
-    tagged: HashMap<AssetId, TaggedModels>,
+    tagged: HashMap<AssetId, Arc<TaggedModels>>,
     compared: HashMap<AssetId, Compared>,
 }
 
@@ -57,6 +58,9 @@ impl<'a> Finder<'a> {
     ) -> Result<(Vec<(String, RapidId)>, bool), Unresolved> {
         let mut made: Vec<(String, RapidId)> = Vec::new();
         let mut are_named = true;
+        if wanted.iter().all(|result| self.had_none_of_it(result)) {
+            return Ok((made, are_named));
+        }
         for result in wanted {
             let noted = self.models(result.asset).await?.find(&[&result.note]);
             let found = match noted {
@@ -74,6 +78,15 @@ impl<'a> Finder<'a> {
         Ok((made, are_named))
     }
 
+    /// True if the service had no such result a moment ago, and would give one that was made since instead of making another.
+    fn had_none_of_it(&self, wanted: &WantedResult) -> bool {
+        let had_none = |models: Arc<TaggedModels>| {
+            models.find(&[&wanted.note]).is_none() && models.without_note().next().is_none()
+        };
+        let looked = self.parts.own.looks.results.young(&wanted.asset);
+        self.parts.client.keeps_idempotency_keys() && looked.is_some_and(had_none)
+    }
+
     async fn models(&mut self, asset: AssetId) -> Result<&TaggedModels, Unresolved> {
         match self.tagged.entry(asset) {
             Entry::Occupied(known) => Ok(known.into_mut()),
@@ -83,6 +96,12 @@ impl<'a> Finder<'a> {
                     Err(ClientError::NotFound { .. }) => TaggedModels::default(),
                     models => models.map_err(Unresolved::Trouble)?,
                 };
+                let models = Arc::new(models);
+                self.parts
+                    .own
+                    .looks
+                    .results
+                    .keep(asset, Arc::clone(&models));
                 Ok(unknown.insert(models))
             }
         }

@@ -9,6 +9,7 @@ use crate::outbox::events::OutboxEvent;
 use crate::outbox::foundation::Machine;
 use crate::outbox::jobs::book::{JobKey, JobRecord};
 use crate::outbox::jobs::deps::JobDeps;
+use crate::outbox::jobs::looks::LateLooks;
 use crate::outbox::jobs::memory::JobsMemory;
 
 pub type JobParts = Machine<JobsMemory, JobTools>;
@@ -19,6 +20,7 @@ pub struct JobTools {
     pub jobs_wake: Arc<Notify>,
     /// Wakes the polling of running jobs.
     pub poll_wake: Notify,
+    pub looks: LateLooks,
 }
 
 impl JobParts {

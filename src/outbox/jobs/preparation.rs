@@ -101,14 +101,19 @@ impl Preparation<'_> {
         let tag = new_tag();
         let note = note_of(self.text_hash, None);
         let mut tags = text.tags;
-        tags.push(tag.clone());
+        let key = self.key("optimize");
+        // If its reply is lost, the same request again gives the same result.
+        let is_keyed = key.is_some() && self.parts.client.keeps_idempotency_keys();
+        if !is_keyed {
+            tags.push(tag.clone());
+        }
         let notes = self
             .notes(&note, &text.settings, &settings, presets)
             .await?;
         tags.extend(notes);
         Ok(Outgoing {
             named_preset,
-            key: self.key("optimize"),
+            key,
             made_before: Vec::new(),
             are_named: true,
             intent: JobRecord::Sent {
@@ -118,6 +123,7 @@ impl Preparation<'_> {
                 text_hash: self.text_hash,
                 at: Moment::now(),
                 note: self.takes_known.then_some(note),
+                is_keyed,
             },
             request: tag,
             call: OutgoingCall::Optimize(asset, OptimizeRequest { settings, tags }),

@@ -1,6 +1,8 @@
 //! Resolves the settings of a job: presets by id, by name, or by a configuration that equals that of a known preset.
 //! The lists are fetched right before, because presets change.
 
+use std::sync::Arc;
+
 use crate::client::{ClientError, Priority};
 use crate::outbox::jobs::deps::PresetSaved;
 use crate::outbox::jobs::notes::config_hash;
@@ -21,7 +23,7 @@ pub enum Unresolved {
     Closed,
 }
 
-struct KnownPreset {
+pub struct KnownPreset {
     id: PresetId,
     name: String,
     config: OptimizerConfig,
@@ -37,7 +39,7 @@ fn with_ids<'a>(presets: &[&'a KnownPreset]) -> Vec<(&'a str, PresetId)> {
 /// The presets of the service, requested when first needed.
 #[derive(Default)]
 pub struct PresetLookup {
-    known: Option<Vec<KnownPreset>>,
+    known: Option<Arc<[KnownPreset]>>,
 }
 
 impl PresetLookup {
@@ -50,6 +52,9 @@ impl PresetLookup {
         match settings {
             Settings::PresetId(id) => Ok(OptimizeSettings::Preset(*id)),
             Settings::Config(config) => {
+                if self.is_new_to_a_late_look(parts, config) {
+                    return Ok(OptimizeSettings::Config(config.clone()));
+                }
                 let known = self.known(parts).await?;
                 // A preset with an unsaved change may have another configuration when the job runs.
                 let same = known.iter().find(|preset| {
@@ -111,9 +116,18 @@ impl PresetLookup {
         if self.known.is_none() {
             let asked = parts.tasks.until_closed(all_presets(parts)).await;
             let asked = asked.ok_or(Unresolved::Closed)?;
-            self.known = Some(asked.map_err(Unresolved::Trouble)?);
+            let known: Arc<[_]> = asked.map_err(Unresolved::Trouble)?.into();
+            parts.own.looks.presets.keep((), Arc::clone(&known));
+            self.known = Some(known);
         }
         Ok(self.known.as_deref().unwrap_or_default())
+    }
+
+    /// True if no preset had this configuration a moment ago. The reverse would need a new look: the preset may have changed
+    /// since.
+    fn is_new_to_a_late_look(&self, parts: &JobParts, config: &OptimizerConfig) -> bool {
+        let known = parts.own.looks.presets.young(&());
+        known.is_some_and(|known| known.iter().all(|it| !it.config.meaning_eq(config)))
     }
 }
 

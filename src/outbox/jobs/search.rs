@@ -64,7 +64,7 @@ pub async fn record_result(parts: &Arc<JobParts>, tag: &str, made: Made) -> Outb
             };
             parts.record(record).await?;
             failpoint::hit(Failpoint::BeforeTagRemoval);
-            parts.events.send(OutboxEvent::RapidFound(rapid));
+            // The poll shows it.
             parts.own.poll_wake.notify_one();
         }
         Made::Embed(embed) => {

@@ -13,6 +13,7 @@ use crate::client::{ClientError, Priority};
 use crate::outbox::effect::Effect;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::jobs::book::{JobKey, JobRecord, Wanted};
+use crate::outbox::jobs::deps::ImportState;
 use crate::outbox::jobs::memory::JobTask;
 use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::plan::{JobStep, JobView, Models, next_job_step};
@@ -227,8 +228,18 @@ impl Sender {
         };
         match model {
             ModelId::Asset(asset) => {
+                match self.parts.own.deps.import_of(asset) {
+                    ImportState::Importing => return Ok(Models::NotReady),
+                    ImportState::Imported => return Ok(Models::Ready),
+                    ImportState::Unknown => {}
+                }
+                let complete = &self.parts.own.looks.complete;
+                if complete.young(&asset).is_some() {
+                    return Ok(Models::Ready);
+                }
                 match client.assets().get(asset, Priority::Interactive).await {
                     Ok(record) if record.upload_status == UploadStatus::Complete => {
+                        complete.keep(asset, ());
                         Ok(Models::Ready)
                     }
                     Ok(_) => Ok(Models::NotReady),

@@ -4,19 +4,22 @@
 
 use std::collections::HashMap;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::error::ApiError;
 use crate::service::app::App;
 use crate::service::records::{Area, AssetRow, FileRow, JobRow, JobState, RapidRow, TagRow};
 use crate::wire::{
-    AssetForm, BaseAsset, ConvertedFile, Downloads, FormatList, JobStatus, ModelFiles, ModelId,
-    QcScore, RapidForm, RapidMeta, RapidModel, SourceModel, TRIANGLES, Tag, Thumbnail,
+    AssetForm, BaseAsset, ConvertedFile, Downloads, FOLDERS, FormatList, JobStatus, ModelFiles,
+    ModelId, QcScore, RapidForm, RapidMeta, RapidModel, SourceModel, TRIANGLES, Tag, Thumbnail,
     UploadStatus, WAITS_BECAUSE, WARNINGS, rapid,
 };
 use assetfs_engine::job::{OVERVIEW_NAME, Report};
 use assetfs_formats as formats;
 
+/// How long the pictures that come later may take.
+const PICTURES_ARE_DRAWN: SignedDuration = SignedDuration::from_mins(10);
 /// How many lines of a warning.log a record has.
 const MAX_LISTED_WARNINGS: usize = 20;
 
@@ -65,6 +68,26 @@ impl RelatedRows {
         if let Some(url) = found.and_then(|file| app.download_url(file)) {
             record["overview"] = serde_json::json!(url);
         }
+    }
+
+    /// Which of the folders that a finished model may have, it has, and so has not: not a field of the API. A drive need not ask
+    /// for the others. Left out while pictures may still be drawn of a model that was made at `made`.
+    fn add_folders(&self, app: &App, owner: ModelId, made: Timestamp, record: &mut Value) {
+        let has = |areas: &[Area]| {
+            let files = areas.iter().flat_map(|area| self.files(owner, *area));
+            files.into_iter().any(|file| file.name != OVERVIEW_NAME)
+        };
+        let has_renders = has(&[Area::Render]);
+        let age = app.clock.now().duration_since(made);
+        if !has_renders && app.quick_workers.is_some() && age < PICTURES_ARE_DRAWN {
+            return;
+        }
+        let folders = [
+            ("renders", has_renders),
+            ("pbr", has(&[Area::PbrMaterial, Area::PbrQc])),
+        ];
+        let folders = folders.into_iter().filter(|(_, has)| *has);
+        record[FOLDERS] = folders.map(|(name, _)| name).collect();
     }
 
     /// Whether the job of this model warned of something.
@@ -164,6 +187,7 @@ pub async fn asset(
             value["error_message"] = reason.as_str().into();
         }
         related.add_overview(app, owner, &mut value);
+        related.add_folders(app, owner, row.created_at, &mut value);
     }
     convert_tag_times(&mut value, &asset.tags);
     Ok(value)
@@ -236,6 +260,7 @@ pub fn rapid(app: &App, row: &RapidRow, related: &RelatedRows, form: RapidForm) 
         value["preset_name"] = serde_json::json!(row.preset_name);
         value["has_warnings"] = related.has_warnings(owner).into();
         related.add_overview(app, owner, &mut value);
+        related.add_folders(app, owner, row.updated_at, &mut value);
         add_findings(report.as_ref(), &mut value);
     }
     if let Some(reason) = obstacle {

@@ -103,6 +103,11 @@ impl RapidModel {
         lenient::waits_because(&self.other)
     }
 
+    /// Whether a finished model has this folder, if the service says so.
+    pub fn has_folder(&self, name: &str) -> Option<bool> {
+        lenient::has_folder(&self.other, name)
+    }
+
     /// A record with only an id, a name and a state.
     pub fn new(
         id: RapidId,

@@ -17,6 +17,7 @@ use crate::drive::catalog::listings::records::{
     keep_for_good, learn, rapid_row, store_all, store_jobs, store_rapid,
 };
 use crate::drive::catalog::listings::unlisted::ask_for_unlisted;
+use crate::drive::catalog::maps::store::store_listed_files;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::catalog::presets::preset_overlay;
 use crate::drive::error::DriveResult;
@@ -67,7 +68,10 @@ async fn fetch_assets(catalog: &Catalog) -> DriveResult<()> {
 
 async fn fetch_rapids(catalog: &Catalog) -> DriveResult<()> {
     let rapids = catalog.client.rapids();
-    let row = |record: &RapidModel| rapid_row(catalog, record);
+    let row = |record: &RapidModel| {
+        store_listed_files(catalog, record);
+        rapid_row(catalog, record)
+    };
     let page = |page| rapids.list(ListQuery::all().at_page(page), NOW);
     if confirm(catalog, &RAPIDS, PER_PAGE, page, row).await? {
         return Ok(());

@@ -75,19 +75,29 @@ pub async fn learn_folders(catalog: &Arc<Catalog>, model: Model) {
     let folders: Vec<RemoteFolder> = match model {
         Model::Raw(home) => match catalog.asset_of(home) {
             Some(asset) if asset_is_final(catalog, asset) => {
-                let pbr = RemoteFolder::AssetPbr(asset);
                 let row = catalog.asset(asset);
-                let has_pbr = row.is_some_and(|row| row.may_have_materials());
-                let always = [
-                    RemoteFolder::AssetRenders(asset),
-                    RemoteFolder::AssetConverted(asset),
+                let may_have = [
+                    (
+                        row.as_ref()
+                            .is_some_and(|row| row.has_renders != Some(false)),
+                        RemoteFolder::AssetRenders(asset),
+                    ),
+                    (true, RemoteFolder::AssetConverted(asset)),
+                    (
+                        row.is_some_and(|row| row.may_have_materials()),
+                        RemoteFolder::AssetPbr(asset),
+                    ),
                 ];
-                always.into_iter().chain(has_pbr.then_some(pbr)).collect()
+                let may_have = may_have.into_iter().filter(|(may, _)| *may);
+                may_have.map(|(_, folder)| folder).collect()
             }
             _ => return,
         },
         Model::Rapid(rapid) if rapid_is_final(catalog, rapid) => {
-            vec![RemoteFolder::RapidRenders(rapid)]
+            match catalog.rapid(rapid).and_then(|row| row.has_renders) {
+                Some(false) => return,
+                _ => vec![RemoteFolder::RapidRenders(rapid)],
+            }
         }
         _ => return,
     };

@@ -62,6 +62,15 @@ pub fn store_rapid_files(catalog: &Catalog, record: &RapidModel) {
     store_names(catalog, RemoteFolder::RapidQc(record.id), named, is_settled);
 }
 
+/// The same from a list, as long as there is room: nobody has to request the record then.
+pub fn store_listed_files(catalog: &Catalog, record: &RapidModel) {
+    let is_whole = record.optimization_status.is_final() && !record.downloads.all.is_empty();
+    let folder = RemoteFolder::RapidFiles(record.id);
+    if is_whole && !catalog.maps.is_full() && known_map(catalog, folder).is_none() {
+        store_rapid_files(catalog, record);
+    }
+}
+
 pub(super) fn store_files(
     catalog: &Catalog,
     folder: RemoteFolder,

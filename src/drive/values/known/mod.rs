@@ -69,6 +69,12 @@ pub struct KnownAsset {
     pub notes: SourceNotes,
     /// Its optimized models, if a detail record was received.
     pub rapid_models: Vec<RapidId>,
+    /// Whether it has views, if the service says so.
+    #[serde(default)]
+    pub has_renders: Option<bool>,
+    /// Whether it has converted materials, if the service says so.
+    #[serde(default)]
+    pub has_pbr: Option<bool>,
 }
 
 impl KnownAsset {
@@ -89,6 +95,8 @@ impl KnownAsset {
             tags: KnownTag::all(&record.tags),
             notes: SourceNotes::of_tags(tag_names(&record.tags)),
             rapid_models: record.rapid_models.clone(),
+            has_renders: record.has_folder("renders"),
+            has_pbr: record.has_folder("pbr"),
         }
     }
 
@@ -98,8 +106,11 @@ impl KnownAsset {
         format.is_some_and(|format| format.eq_ignore_ascii_case("glb"))
     }
 
-    /// False for formats whose materials the service cannot convert.
+    /// False if the service says that it has no converted materials, or cannot convert those of its format.
     pub fn may_have_materials(&self) -> bool {
+        if let Some(has_pbr) = self.has_pbr {
+            return has_pbr;
+        }
         let format = self.format.as_deref().unwrap_or_default();
         let known = formats::of_extension(format);
         known.is_none_or(|format| format.is_scene())
@@ -211,6 +222,9 @@ pub struct KnownRapid {
     /// The lines of its warning.log, if the service says so.
     #[serde(default)]
     pub warnings: Option<Vec<String>>,
+    /// Whether it has views, if the service says so.
+    #[serde(default)]
+    pub has_renders: Option<bool>,
 }
 
 /// How many exported files and warnings of a result are kept, and how many characters of a warning.
@@ -255,6 +269,7 @@ impl KnownRapid {
                 let cut = |line: &str| line.chars().take(MAX_WARNING_CHARS).collect();
                 lines.map(cut).collect()
             }),
+            has_renders: record.has_folder("renders"),
         }
     }
 

@@ -16,7 +16,7 @@ use crate::outbox::drafts::upload::verify;
 use crate::outbox::drafts::upload::verify::Comparison;
 use crate::outbox::effect::{Effect, LATE_EFFECT};
 use crate::outbox::error::OutboxResult;
-use crate::outbox::events::OutboxEvent;
+use crate::outbox::events::{OutboxEvent, Seen};
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::status::ItemStatus;
@@ -33,6 +33,8 @@ const LATE_REPORT: Duration = Duration::from_secs(2);
 pub(super) struct SentAsset {
     view: ServiceView,
     record: Option<BaseAsset>,
+    /// When the record was requested; `None` for the reply to the completion, which has less in it.
+    asked: Option<Instant>,
     /// The accepted asset was missing at the last poll.
     gone_before: bool,
     completion_sent: Option<Instant>,
@@ -47,6 +49,7 @@ impl SentAsset {
         SentAsset {
             view: ServiceView::Unknown,
             record: None,
+            asked: None,
             gone_before: false,
             completion_sent: None,
             completions_in_doubt: 0,
@@ -113,7 +116,7 @@ impl SentAsset {
         failpoint::hit(Failpoint::AfterComplete);
         let error = match reply {
             Ok(record) => {
-                self.record = Some(record);
+                (self.record, self.asked) = (Some(record), None);
                 return self.accept(link, attempt).await;
             }
             Err(error) => error,
@@ -165,10 +168,7 @@ impl SentAsset {
                 .send(OutboxEvent::AssetCreated { draft, asset });
         }
         // The reply to the completion contains the first state of the import.
-        self.view = match self.record.take() {
-            Some(record) => view_of_record(link, &record),
-            None => ServiceView::Unknown,
-        };
+        self.view = self.show(link);
         link.parts().draft_changed(draft);
         Ok(Flow::Again)
     }
@@ -179,6 +179,7 @@ impl SentAsset {
             .client
             .assets()
             .get(asset, Priority::Background);
+        let asked = Instant::now();
         let Some(reply) = link.parts().tasks.until_closed(call).await else {
             return Flow::End;
         };
@@ -188,8 +189,8 @@ impl SentAsset {
                 if record.upload_status != UploadStatus::Incomplete {
                     link.is_answered();
                 }
-                self.view = view_of_record(link, &record);
-                self.record = Some(record);
+                (self.record, self.asked) = (Some(record), Some(asked));
+                self.view = self.show(link);
                 Flow::Again
             }
             Err(ClientError::NotFound { .. }) => {
@@ -200,7 +201,47 @@ impl SentAsset {
         }
     }
 
-    pub(super) async fn finish_import(link: &DraftLink) -> OutboxResult<Flow> {
+    /// Stores the state in the asset's record for the status.
+    fn show(&self, link: &DraftLink) -> ServiceView {
+        let Some(record) = &self.record else {
+            return ServiceView::Unknown;
+        };
+        let status = match &record.upload_status {
+            UploadStatus::Incomplete => ItemStatus::Uploading {
+                percent: 99,
+                obstacle: None,
+            },
+            step => {
+                ItemStatus::importing(step, record.progress).with_obstacle(record.waits_because())
+            }
+        };
+        let mut memory = link.parts().memory();
+        let activity = memory.activity(link.draft());
+        if activity.import.as_ref() != Some(&status) {
+            activity.import = Some(status);
+            drop(memory);
+            // After the completion the draft becomes an asset, which is an event of its own.
+            if self.asked.is_some() {
+                self.report(link, record.id);
+            }
+            link.parts().status_changed(link.draft());
+        }
+        ServiceView::Status(record.upload_status.clone())
+    }
+
+    /// Sends the event that the asset changed, with its record if that is here.
+    fn report(&self, link: &DraftLink, asset: AssetId) {
+        let events = &link.parts().events;
+        match (self.record.clone(), self.asked) {
+            (Some(record), Some(asked)) if record.id == asset => {
+                let asked = asked.into_std();
+                events.asset_seen(Seen { record, asked });
+            }
+            _ => events.send(OutboxEvent::AssetChanged(asset)),
+        }
+    }
+
+    pub(super) async fn finish_import(&self, link: &DraftLink) -> OutboxResult<Flow> {
         let replaced = {
             let memory = link.parts().memory();
             let draft = memory.state.drafts.get(&link.draft());
@@ -218,7 +259,7 @@ impl SentAsset {
                 .events
                 .send(OutboxEvent::NameTaken { old, new });
         }
-        report_asset_changed(link);
+        report_asset_changed(link, self);
         Ok(Flow::Again)
     }
 
@@ -237,7 +278,7 @@ impl SentAsset {
         let draft = link.draft();
         link.write(UploadRecord::ImportFailed { draft, reason })
             .await?;
-        report_asset_changed(link);
+        report_asset_changed(link, self);
         Ok(Flow::End)
     }
 
@@ -295,7 +336,7 @@ impl SentAsset {
                 link.parts().remove_pending().await?;
                 link.parts().memory().forget_gone();
                 link.parts().draft_changed(link.draft());
-                link.parts().events.send(OutboxEvent::AssetChanged(asset));
+                self.report(link, asset);
                 return Ok(Flow::End);
             }
             Ok(Comparison::Gone) => {
@@ -312,30 +353,8 @@ impl SentAsset {
     }
 }
 
-/// Stores the state in an asset's record for the status.
-fn view_of_record(link: &DraftLink, record: &BaseAsset) -> ServiceView {
-    let status = match &record.upload_status {
-        UploadStatus::Incomplete => ItemStatus::Uploading {
-            percent: 99,
-            obstacle: None,
-        },
-        step => ItemStatus::importing(step, record.progress).with_obstacle(record.waits_because()),
-    };
-    let mut memory = link.parts().memory();
-    let activity = memory.activity(link.draft());
-    if activity.import.as_ref() != Some(&status) {
-        activity.import = Some(status);
-        drop(memory);
-        link.parts()
-            .events
-            .send(OutboxEvent::AssetChanged(record.id));
-        link.parts().status_changed(link.draft());
-    }
-    ServiceView::Status(record.upload_status.clone())
-}
-
 /// Sends the events that the asset changed.
-fn report_asset_changed(link: &DraftLink) {
+fn report_asset_changed(link: &DraftLink, sent: &SentAsset) {
     let asset = {
         let memory = link.parts().memory();
         memory
@@ -345,7 +364,7 @@ fn report_asset_changed(link: &DraftLink) {
             .and_then(|draft| draft.accepted_asset())
     };
     if let Some(asset) = asset {
-        link.parts().events.send(OutboxEvent::AssetChanged(asset));
+        sent.report(link, asset);
     }
     link.parts().draft_changed(link.draft());
     link.parts().events.assets.give();

@@ -95,7 +95,7 @@ impl Upload {
             Step::Ask(asset) => Ok(sent.ask(link, asset).await),
             Step::AskLater(_) => Ok(sent.ask_later()),
             Step::Accept => sent.accept(link, attempt).await,
-            Step::Imported => SentAsset::finish_import(link).await,
+            Step::Imported => sent.finish_import(link).await,
             Step::ImportFailed => sent.handle_failed_import(link).await,
             Step::Lost => sent.handle_lost_import(link, attempt).await,
             Step::Verify(asset) => sent.verify(link, attempt, asset).await,

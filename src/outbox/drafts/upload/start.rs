@@ -134,6 +134,9 @@ impl Starter<'_> {
             let draft = memory.state.drafts.get(&self.link.draft())?;
             facts::manifest_of(&memory, draft).total_size()
         };
+        if self.link.parts().own.room.take(needed) {
+            return None;
+        }
         let call = self
             .link
             .parts()
@@ -148,6 +151,11 @@ impl Starter<'_> {
         let left = reply.as_ref().ok().and_then(|storage| storage.storage_left);
         if let Some(left) = left {
             self.link.parts().storage_is_left(left);
+            self.link
+                .parts()
+                .own
+                .room
+                .looked(left.saturating_sub(needed));
         }
         match reply {
             Ok(_) => left

@@ -163,8 +163,10 @@ impl JobBook {
                 text_hash,
                 at,
                 note,
+                is_keyed,
             } => {
-                let submission = Submission::sent(*asset, *text_hash, *at, note.as_ref(), None);
+                let mut submission = Submission::sent(*asset, *text_hash, *at, note.as_ref(), None);
+                submission.tagged = !is_keyed;
                 self.submissions.insert(tag.clone(), submission);
                 self.went_out(job, tag);
             }

@@ -73,6 +73,9 @@ pub enum JobRecord {
         /// See [`Submission::note`](super::Submission::note).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
+        /// The one-off tag is not sent, because the service knows the request by its idempotency key.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_keyed: bool,
     },
     /// The assets of the paths in a file's text.
     PathsFound {

@@ -1,0 +1,51 @@
+//! Lists of the service that were just requested. Many jobs that are sent together need the same ones.
+//!
+//! Invariant: such a list only tells that something was not there. What it has is requested again before it is used, because it
+//! may have changed or gone since. Only that an asset is complete is final.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::locks::Locked;
+use crate::outbox::jobs::notes::TaggedModels;
+use crate::outbox::jobs::resolve::KnownPreset;
+use crate::wire::AssetId;
+
+/// How long a list counts.
+const YOUNG: Duration = Duration::from_secs(5);
+
+/// The lists that jobs ask for.
+#[derive(Default)]
+pub struct LateLooks {
+    pub presets: Kept<(), Arc<[KnownPreset]>>,
+    /// The assets that were complete. They stay so; one that is deleted is refused when its job is sent.
+    pub complete: Kept<AssetId, ()>,
+    /// The results of each asset.
+    pub results: Kept<AssetId, Arc<TaggedModels>>,
+}
+
+/// Values that are forgotten soon.
+pub struct Kept<K, V>(Mutex<HashMap<K, (Instant, V)>>);
+
+impl<K, V> Default for Kept<K, V> {
+    fn default() -> Kept<K, V> {
+        Kept(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash, V: Clone> Kept<K, V> {
+    /// Keeps a value that was just received.
+    pub fn keep(&self, key: K, value: V) {
+        let mut kept = self.0.locked();
+        kept.retain(|_, (at, _)| at.elapsed() < YOUNG);
+        kept.insert(key, (Instant::now(), value));
+    }
+
+    pub fn young(&self, key: &K) -> Option<V> {
+        let kept = self.0.locked();
+        let (at, value) = kept.get(key)?;
+        (at.elapsed() < YOUNG).then(|| value.clone())
+    }
+}
