@@ -144,3 +144,37 @@ impl Events {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::UploadStatus;
+
+    fn seen(status: UploadStatus) -> Seen<BaseAsset> {
+        Seen {
+            record: BaseAsset::new(AssetId(7), "chair", status),
+            asked: Instant::now(),
+        }
+    }
+
+    #[test]
+    fn the_last_record_comes_with_the_event_once() {
+        let events = Events::default();
+        events.asset_seen(seen(UploadStatus::Waiting));
+        events.asset_seen(seen(UploadStatus::Complete));
+        assert_eq!(events.queue.locked().events.len(), 1);
+        let taken = events.take_asset(AssetId(7)).expect("a record");
+        assert_eq!(taken.record.upload_status, UploadStatus::Complete);
+        assert!(events.take_asset(AssetId(7)).is_none());
+    }
+
+    #[test]
+    fn a_change_without_a_record_is_requested_whatever_was_seen_before_or_comes_with_it() {
+        let events = Events::default();
+        events.asset_seen(seen(UploadStatus::Complete));
+        events.send(OutboxEvent::AssetChanged(AssetId(7)));
+        assert!(events.take_asset(AssetId(7)).is_none());
+        events.asset_seen(seen(UploadStatus::Complete));
+        assert!(events.take_asset(AssetId(7)).is_none());
+    }
+}

@@ -28,6 +28,7 @@ mod presets;
 mod refusals;
 mod refused_by_service;
 mod reports;
+mod requests;
 mod service_faults;
 mod sharing;
 mod staged_zips;

@@ -91,7 +91,7 @@ async fn a_pinned_model_that_the_cache_has_lost_is_fetched_again() {
     mounted.close().await;
 }
 
-fn relayed(account: &Account) -> (Relay, Client) {
+pub(crate) fn relayed(account: &Account) -> (Relay, Client) {
     let relay = Relay::start();
     relay.to(account.service_addr());
     let config = ClientConfig::new(&relay.url()).unwrap();

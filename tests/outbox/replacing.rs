@@ -385,6 +385,10 @@ async fn a_file_added_while_an_unchanged_version_is_committed_is_not_lost() {
 #[tokio::test]
 async fn a_commit_sends_what_was_added_after_its_order() {
     let world = World::start().await;
+    // A service that does not tell the free storage is asked before each upload.
+    world
+        .relay
+        .fault("GET", "user/storage", Fault::Status(404), 1);
     let outbox = world.outbox();
     let old = sent_or_send(&outbox, "chair").await;
     eventually("the first version is checked", async || {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::client::Priority;
 use crate::drive::catalog::asking::{send_with_deadline, wait_for_fetch};
 use crate::drive::catalog::data::flight_key::FlightKey;
-use crate::drive::catalog::listings::freshness::is_listed;
+use crate::drive::catalog::listings::freshness::{is_fresh, is_listed};
 use crate::drive::catalog::listings::records::{asset_gone, rapid_gone, store_asset, store_rapid};
 use crate::drive::catalog::maps::store::{store_asset_files, store_rapid_files};
 use crate::drive::catalog::parts::Catalog;
@@ -87,11 +87,19 @@ pub async fn known_rapid(catalog: &Arc<Catalog>, rapid: RapidId) -> DriveResult<
 
 /// The optimized models of a source model.
 pub async fn rapids_of(catalog: &Arc<Catalog>, asset: AssetId) -> DriveResult<Vec<RapidId>> {
+    let refresh = catalog.config.refresh;
     let known = catalog.known().rapids_of.get(&asset).cloned();
-    if let Some((rapids, received)) = &known
-        && received.elapsed() < catalog.config.refresh
-    {
-        return Ok(still_there(catalog, rapids));
+    match &known {
+        Some((rapids, Some(received))) if received.elapsed() < refresh => {
+            return Ok(still_there(catalog, rapids));
+        }
+        // The list of all has them, too.
+        None | Some((_, Some(_))) if is_fresh(catalog, ListingKind::Rapids, refresh) => {
+            let rapids = made_from(catalog, asset);
+            keep_rapids_of(catalog, asset, rapids.clone());
+            return Ok(rapids);
+        }
+        _ => {}
     }
     let fetch_end = catalog.join_flight(FlightKey::RapidsOf(asset), |shared| async move {
         let began = Instant::now();
@@ -102,23 +110,32 @@ pub async fn rapids_of(catalog: &Arc<Catalog>, asset: AssetId) -> DriveResult<Ve
         }
         let mut rapids: Vec<RapidId> = records.iter().map(|record| record.id).collect();
         rapids.sort_unstable();
-        shared
-            .known()
-            .rapids_of
-            .insert(asset, (rapids, Instant::now()));
+        keep_rapids_of(&shared, asset, rapids);
         Ok(())
     });
     // The listing may contain the source of models too.
-    let is_known = known.is_some() || is_listed(catalog, ListingKind::Rapids);
+    let was_received = known.is_some_and(|(_, received)| received.is_some());
+    let is_known = was_received || is_listed(catalog, ListingKind::Rapids);
     wait_for_fetch(catalog, fetch_end, is_known).await?;
     let listed = catalog.known().rapids_of.get(&asset).cloned();
-    let rapids = listed.map_or_else(|| made_from(catalog, asset), |(rapids, _)| rapids);
+    let rapids = match listed {
+        Some((rapids, Some(_))) => rapids,
+        _ => made_from(catalog, asset),
+    };
     Ok(still_there(catalog, &rapids))
 }
 
 /// The next read of an asset's models sends a request.
 pub fn mark_rapids_stale(catalog: &Catalog, asset: AssetId) {
-    catalog.known().rapids_of.remove(&asset);
+    let mut known = catalog.known();
+    known.rapids_of.entry(asset).or_default().1 = None;
+}
+
+fn keep_rapids_of(catalog: &Catalog, asset: AssetId, rapids: Vec<RapidId>) {
+    let mut known = catalog.known();
+    known
+        .rapids_of
+        .insert(asset, (rapids, Some(Instant::now())));
 }
 
 /// Stores the detail record of a source model from a request that began at `asked`.
@@ -197,12 +214,10 @@ pub fn detail_is_young(catalog: &Catalog, key: &FlightKey, max_age: Duration) ->
 
 fn made_from(catalog: &Catalog, asset: AssetId) -> Vec<RapidId> {
     let known = catalog.known();
-    known
-        .rapids
-        .rows()
-        .filter(|row| row.source == Some(asset))
-        .map(|row| RapidId(row.number()))
-        .collect()
+    let made = known.rapids.rows().filter(|row| row.source == Some(asset));
+    let mut rapids: Vec<RapidId> = made.map(|row| RapidId(row.number())).collect();
+    rapids.sort_unstable();
+    rapids
 }
 
 fn still_there(catalog: &Catalog, rapids: &[RapidId]) -> Vec<RapidId> {

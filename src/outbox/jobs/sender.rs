@@ -35,6 +35,8 @@ pub(super) struct Sender {
     key: JobKey,
     /// The state of the models, in this run.
     models: Models,
+    /// The service was asked for it.
+    has_asked: bool,
     /// Its models at the last step.
     seen: Found,
     looks: Backoff,
@@ -84,6 +86,7 @@ impl Sender {
             parts: Arc::clone(parts),
             key,
             models: Models::Unknown,
+            has_asked: false,
             seen: Ok(None),
             looks: Backoff::polling(first, MAX_POLL_PAUSE),
             retries: Backoff::doubling(first * 2, MAX_RETRY_PAUSE),
@@ -203,9 +206,11 @@ impl Sender {
     /// Requests the state of the models.
     async fn ask(&mut self, models: &[ModelId]) -> OutboxResult<Next> {
         for model in models {
-            let Some(reply) = self.parts.tasks.until_closed(self.ask_one(*model)).await else {
+            let asked = self.ask_one(*model);
+            let Some(reply) = self.parts.tasks.until_closed(asked).await else {
                 return Ok(Next::End);
             };
+            self.has_asked = true;
             match reply {
                 Ok(Models::Ready) => {}
                 Ok(other) => {
@@ -228,14 +233,13 @@ impl Sender {
         };
         match model {
             ModelId::Asset(asset) => {
-                match self.parts.own.deps.import_of(asset) {
-                    ImportState::Importing => return Ok(Models::NotReady),
-                    ImportState::Imported => return Ok(Models::Ready),
-                    ImportState::Unknown => {}
-                }
                 let complete = &self.parts.own.looks.complete;
-                if complete.young(&asset).is_some() {
-                    return Ok(Models::Ready);
+                match self.parts.own.deps.import_of(asset) {
+                    // The upload asks for it, too, but not as soon as a job is wanted.
+                    ImportState::Importing if self.has_asked => return Ok(Models::NotReady),
+                    ImportState::Imported => return Ok(Models::Ready),
+                    _ if complete.young(&asset).is_some() => return Ok(Models::Ready),
+                    ImportState::Importing | ImportState::Unknown => {}
                 }
                 match client.assets().get(asset, Priority::Interactive).await {
                     Ok(record) if record.upload_status == UploadStatus::Complete => {

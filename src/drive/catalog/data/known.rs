@@ -37,8 +37,8 @@ pub struct Known {
     pub orphans: Option<Orphans>,
     /// Number of presets that the outbox had saved when they were last written into the listing.
     pub preset_saves: Option<u64>,
-    /// The optimized models of an asset with the time of the response.
-    pub rapids_of: HashMap<AssetId, (Vec<RapidId>, Instant)>,
+    /// The optimized models of an asset with the time when they were known; `None` once there may be others.
+    pub rapids_of: HashMap<AssetId, (Vec<RapidId>, Option<Instant>)>,
 }
 
 /// Uploads whose start the service never answered.

@@ -17,14 +17,14 @@ use crate::drive::catalog::listings::records::{
     keep_for_good, learn, rapid_row, store_all, store_jobs, store_rapid,
 };
 use crate::drive::catalog::listings::unlisted::ask_for_unlisted;
-use crate::drive::catalog::maps::store::store_listed_files;
+use crate::drive::catalog::maps::store::{store_listed_analysis, store_listed_files};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::catalog::presets::preset_overlay;
 use crate::drive::error::DriveResult;
 use crate::drive::values::known::{KnownAsset, KnownEmbed, KnownPreset, KnownRecord};
 use crate::drive::values::listing::{Confirmation, Record};
 use crate::drive::values::node::ListingKind;
-use crate::wire::{Page, RapidModel};
+use crate::wire::{BaseAsset, Page, RapidModel};
 
 /// A caller waits for each listing requested here.
 const NOW: Priority = Priority::Interactive;
@@ -52,7 +52,11 @@ pub(super) async fn fetch(catalog: &Arc<Catalog>, which: ListingKind) -> DriveRe
 }
 
 async fn fetch_assets(catalog: &Catalog) -> DriveResult<()> {
-    let (assets, row) = (catalog.client.assets(), KnownAsset::from_record);
+    let assets = catalog.client.assets();
+    let row = |record: &BaseAsset| {
+        store_listed_analysis(catalog, record);
+        KnownAsset::from_record(record)
+    };
     let page = |page| assets.list(ListQuery::all().at_page(page), NOW);
     if confirm(catalog, &ASSETS, PER_PAGE, page, row).await? {
         return Ok(());

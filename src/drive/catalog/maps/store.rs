@@ -62,7 +62,17 @@ pub fn store_rapid_files(catalog: &Catalog, record: &RapidModel) {
     store_names(catalog, RemoteFolder::RapidQc(record.id), named, is_settled);
 }
 
-/// The same from a list, as long as there is room: nobody has to request the record then.
+/// The same of a source model from a list, as long as there is room: nobody has to request the record then.
+pub fn store_listed_analysis(catalog: &Catalog, record: &BaseAsset) {
+    let is_whole = record.upload_status == UploadStatus::Complete;
+    let folder = RemoteFolder::AssetAnalysis(record.id);
+    let has_analysis = record.downloads.get("rpd_info.json").is_some();
+    if is_whole && has_analysis && !catalog.maps.is_full() && known_map(catalog, folder).is_none() {
+        store_asset_files(catalog, record);
+    }
+}
+
+/// The same of an optimized model.
 pub fn store_listed_files(catalog: &Catalog, record: &RapidModel) {
     let is_whole = record.optimization_status.is_final() && !record.downloads.all.is_empty();
     let folder = RemoteFolder::RapidFiles(record.id);

@@ -1,0 +1,62 @@
+//! How many requests the work on models costs: a service answers so many a minute, and hundreds of models wait for that.
+
+use crate::support::account::Account;
+use crate::wrong_lists::relayed;
+
+const TEXTS: [&str; 3] = ["a", "b", "c"];
+
+fn config(percentage: usize) -> String {
+    format!(
+        r#"{{"schema":"2.5","limits":{{"faces":{{"percentage":{percentage}}}}},
+        "compressionAndExport":{{"fileExports":[{{"fileType":"glb"}}]}}}}"#
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_costs_its_order_and_one_look_and_what_its_model_is_asked_for_once() {
+    let account = Account::new().await;
+    account.add_cube().await;
+    let (relay, client) = relayed(&account);
+    let mounted = account.mount_through(client, "state").await;
+    for (number, text) in TEXTS.into_iter().enumerate() {
+        mounted
+            .tree
+            .optimize("cube", text, config(10 + number))
+            .await;
+    }
+    let asked = |method, path| relay.calls(method, path).len();
+    assert_eq!(asked("POST", "/rawmodel/optimize/"), 3);
+    assert_eq!(asked("GET", "/api/v2/rapidmodel/"), 3, "each at its end");
+    assert_eq!(asked("DELETE", "/tags/"), 0);
+    assert_eq!(asked("GET", "/renders"), 0);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_are_walked_by_their_list_alone() {
+    let account = Account::new().await;
+    account.add_cube().await;
+    let mounted = account.mount().await;
+    for (number, text) in TEXTS.into_iter().enumerate() {
+        mounted
+            .tree
+            .optimize("cube", text, config(10 + number))
+            .await;
+    }
+    mounted.close().await;
+
+    let (relay, client) = relayed(&account);
+    let mounted = account.mount_through(client, "elsewhere").await;
+    let tree = &mounted.tree;
+    let results = tree.list("/rapidmodels").await.unwrap();
+    assert_eq!(results.len(), 3, "{results:?}");
+    for result in results {
+        let files = tree.list(&format!("/rapidmodels/{result}")).await.unwrap();
+        assert!(files.iter().any(|name| name.ends_with(".glb")), "{files:?}");
+        let reports = tree.list(&format!("/rapidmodels/{result}/analysis")).await;
+        assert!(!reports.unwrap().is_empty());
+    }
+    assert_eq!(relay.calls("GET", "/api/v2/rapidmodel/").len(), 0);
+    assert!(!relay.calls("GET", "/api/v2/rapidmodel?").is_empty());
+    mounted.close().await;
+}
