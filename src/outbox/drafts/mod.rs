@@ -27,7 +27,7 @@ mod upload;
 
 pub use draft::Draft;
 #[cfg(test)]
-pub use draft::Stage;
+pub use draft::{AssetOrigin, Stage};
 pub use entries::Entries;
 pub use info::{
     AttributeChange, DraftInfo, DraftKind, DraftPhase, EntryInfo, EntryKind, OpenMode, Place,
