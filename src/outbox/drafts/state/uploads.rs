@@ -181,6 +181,7 @@ impl DraftsState {
                 self.no_discard(asset);
             }
             // The draft was changed or removed during the request: the asset is unwanted.
+            Err(_) if origin == AssetOrigin::Joined => {}
             Err(_) => self.give_up(Some(begun)),
         }
     }

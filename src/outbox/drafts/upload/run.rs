@@ -158,8 +158,7 @@ impl Upload {
                 self.asset.ask_again();
                 Ok(Flow::Again)
             }
-            // Another machine has completed the upload meanwhile.
-            Sent::Failed(ClientError::Rejected { status: 409, .. }) if !attempt.origin.is_own() => {
+            Sent::Completed => {
                 self.urls.expire();
                 self.asset.ask_again();
                 Ok(Flow::Again)
