@@ -19,6 +19,7 @@ use clap_complete::engine::ArgValueCompleter;
 
 pub(super) use self::claim::is_unfinished;
 use super::completers;
+use super::control::Lacking;
 use super::exit::{Exit, WrongUse};
 use super::models_of_folder::NewFiles;
 use super::mounted::{self, MountedDrive, own_target};

@@ -72,25 +72,25 @@ impl Holdings {
         join_key: &str,
     ) -> ScriptedReply {
         let own_key = request.idempotency_key.clone().unwrap_or_default();
-        let found = |wanted: &dyn Fn(&SharedUpload) -> bool, assets: &Holdings| {
+        let found = |assets: &Holdings, wanted: &dyn Fn(&Asset, &SharedUpload) -> bool| {
             let mut assets = assets.assets.iter();
-            assets
-                .find(|(_, it)| it.shared.as_ref().is_some_and(wanted))
-                .map(|(id, it)| (*id, it.is_failed()))
+            let is_it = |it: &Asset| it.shared.as_ref().is_some_and(|shared| wanted(it, shared));
+            assets.find(|(_, it)| is_it(it)).map(|(id, _)| *id)
         };
-        let is_own = |it: &SharedUpload| it.start_key.as_ref() == Some(&own_key);
-        let is_same = |it: &SharedUpload| is_own(it) && it.join_key == join_key;
-        if let Some((id, _)) = found(&is_same, self) {
+        let is_own = |_: &Asset, it: &SharedUpload| it.start_key.as_ref() == Some(&own_key);
+        let is_same =
+            |asset: &Asset, it: &SharedUpload| is_own(asset, it) && it.join_key == join_key;
+        if let Some(id) = found(self, &is_same) {
             return self.begin_shared(id, names, false);
         }
-        let is_joinable = |it: &SharedUpload| it.join_key == join_key;
-        let joinable = found(&is_joinable, self).filter(|(_, is_failed)| !is_failed);
-        if let Some((id, _)) = joinable {
+        let is_joinable =
+            |asset: &Asset, it: &SharedUpload| it.join_key == join_key && !asset.is_failed();
+        if let Some(id) = found(self, &is_joinable) {
             self.shared_mut(id).is_joined = true;
             return self.begin_shared(id, names, true);
         }
         // The start of other content that was never answered.
-        if let Some((id, _)) = found(&is_own, self) {
+        if let Some(id) = found(self, &is_own) {
             let shared = self.shared_mut(id);
             match shared.is_joined {
                 false => {
