@@ -80,7 +80,10 @@ impl ServiceArgs {
     }
 
     /// The flags and the profile, completed by the mounted drive if they name no account. With several drives it is the one
-    /// that the working folder is in, or that at `~/assets`.
+    /// that the working folder is in, or that at `~/assets`, or any if all are of one account.
+    ///
+    /// # Errors
+    /// If several drives are mounted, and nothing says which is meant.
     fn chosen(&self, data_dir: &Path) -> Result<(AccountArgs, Profile)> {
         let mut account = self.account.clone();
         let mut profile = settings::load_profile(account.profile.as_deref())?;
@@ -88,14 +91,13 @@ impl ServiceArgs {
         if is_named || fuse::own_mounts()?.is_empty() {
             return Ok((account, profile));
         }
-        let Ok(drive) = MountedDrive::at_or_only(None, "") else {
+        let Some((drives, source)) = MountedDrive::of_account()? else {
             return Ok((account, profile));
         };
-        let source = fuse::mount_source(drive.root())?.unwrap_or_default();
         match mount_source::chosen_by(&source) {
             Chosen::Nothing => {}
             Chosen::Local => {
-                check_same_service(&drive, data_dir)?;
+                check_same_service(&drives, data_dir)?;
                 account.local = true;
             }
             Chosen::Service => account.base_url = Some(source),
@@ -115,15 +117,19 @@ impl ServiceArgs {
 }
 
 /// # Errors
-/// If the drive is of a local service with its records in another folder: then a command would not mean what is mounted.
-fn check_same_service(drive: &MountedDrive, data_dir: &Path) -> Result<()> {
+/// If the drives are of a local service with its records in another folder: then a command would not mean what is mounted.
+fn check_same_service(drives: &[MountedDrive], data_dir: &Path) -> Result<()> {
     // The process of such a drive runs the service.
-    if DirLock::holder(data_dir) == Some(drive.status()?.pid) {
-        return Ok(());
+    let holder = DirLock::holder(data_dir);
+    for drive in drives {
+        if holder == Some(drive.status()?.pid) {
+            return Ok(());
+        }
     }
+    let roots: Vec<String> = drives.iter().map(|it| shell_quoted(it.root())).collect();
     Err(WrongUse(format!(
         "the drive at {} is of a local service that has its records in another folder; name it with --data-dir",
-        shell_quoted(drive.root())
+        roots.join(", ")
     ))
     .into())
 }

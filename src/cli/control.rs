@@ -38,12 +38,12 @@ pub(super) struct CommitArgs {
 }
 
 pub(super) fn commit(args: &CommitArgs) -> Result<Exit> {
-    let order = match args.force {
-        true => "commit --force",
-        false => "commit",
+    let lacking = match args.force {
+        true => Lacking::Sent,
+        false => Lacking::Refused,
     };
     each(&args.paths, |path| {
-        commit_at(path, order)?;
+        commit_at(path, lacking)?;
         if let Some(warning) = mounted::warning(path) {
             eprintln!("assetfs: {}: {warning}", shell_quoted(path));
         }
@@ -51,16 +51,33 @@ pub(super) fn commit(args: &CommitArgs) -> Result<Exit> {
     })
 }
 
+/// Whether a draft is sent that lacks files which its model names, or that is incomplete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lacking {
+    Refused,
+    Sent,
+}
+
+impl Lacking {
+    /// The command of the drive that sends a draft.
+    fn order(self) -> &'static str {
+        match self {
+            Lacking::Refused => "commit",
+            Lacking::Sent => "commit --force",
+        }
+    }
+}
+
 /// Sends the command and waits until it ends. If the service does not answer, it does not wait: the draft is sent
 /// later.
-pub(super) fn commit_at(path: &Path, order: &'static str) -> Result<()> {
-    commit_until(path, order, || Ok(false))
+pub(super) fn commit_at(path: &Path, lacking: Lacking) -> Result<()> {
+    commit_until(path, lacking, || Ok(false))
 }
 
 /// The same, but waits no longer than until `is_enough`, which is asked again and again.
 pub(super) fn commit_until(
     path: &Path,
-    order: &'static str,
+    lacking: Lacking,
     is_enough: impl Fn() -> Result<bool>,
 ) -> Result<()> {
     let drive = MountedDrive::of(path)?;
@@ -68,7 +85,7 @@ pub(super) fn commit_until(
     let ordered = path.to_owned();
     std::thread::spawn(move || {
         // The receiver is gone if the wait ended early.
-        let _ = tell.send(command_at(&ordered, order));
+        let _ = tell.send(command_at(&ordered, lacking.order()));
     });
     let begun = Instant::now();
     loop {

@@ -82,17 +82,33 @@ impl MountedDrive {
             return MountedDrive::of(dir);
         }
         dying::free_before_use()?;
-        let here = std::env::current_dir().unwrap_or_default();
-        let choice = DriveChoice {
-            around: fuse::mounts()?
-                .into_iter()
-                .find(|root| here.starts_with(root)),
-            own: fuse::own_mounts()?,
-            usual: settings::usual_drive().ok(),
-        };
-        let root = choice.root(command)?;
+        let root = DriveChoice::here()?.root(command)?;
         unanswered::watch_drive(&root);
         Ok(MountedDrive { root })
+    }
+
+    /// The drives whose account a command means that names none, with their source. They are several only if all are of one
+    /// account. `None` if this user has mounted none.
+    pub(super) fn of_account() -> Result<Option<(Vec<MountedDrive>, String)>> {
+        dying::free_before_use()?;
+        let choice = DriveChoice::here()?;
+        let roots = match choice.evident() {
+            Some(root) => vec![root],
+            None => choice.own,
+        };
+        let Some(first) = roots.first() else {
+            return Ok(None);
+        };
+        let source_of = |root: &Path| fuse::mount_source(root).map(Option::unwrap_or_default);
+        let source = source_of(first)?;
+        for root in &roots {
+            if source_of(root)? != source {
+                return Err(several_accounts(&roots));
+            }
+            unanswered::watch_drive(root);
+        }
+        let drives = roots.into_iter().map(|root| MountedDrive { root });
+        Ok(Some((drives.collect(), source)))
     }
 
     /// The mount point.
@@ -169,32 +185,56 @@ struct DriveChoice {
 }
 
 impl DriveChoice {
-    fn root(self, command: &str) -> Result<PathBuf> {
-        let DriveChoice {
-            around,
-            mut own,
-            usual,
-        } = self;
-        if let Some(root) = around {
+    fn here() -> Result<DriveChoice> {
+        let here = std::env::current_dir().unwrap_or_default();
+        Ok(DriveChoice {
+            around: fuse::mounts()?
+                .into_iter()
+                .find(|root| here.starts_with(root)),
+            own: fuse::own_mounts()?,
+            usual: settings::usual_drive().ok(),
+        })
+    }
+
+    /// The drive, if something says which.
+    fn evident(&self) -> Option<PathBuf> {
+        let only = match self.own.as_slice() {
+            [root] => Some(root),
+            _ => None,
+        };
+        let is_own = |usual: &&PathBuf| self.own.contains(usual);
+        let usual = || self.usual.as_ref().filter(is_own);
+        let around = self.around.as_ref();
+        around.or(only).or_else(usual).cloned()
+    }
+
+    fn root(mut self, command: &str) -> Result<PathBuf> {
+        if let Some(root) = self.evident() {
             return Ok(root);
         }
-        own.sort();
-        match (own.as_slice(), usual) {
-            ([root], _) => Ok(root.clone()),
-            ([], _) => bail!(
+        if self.own.is_empty() {
+            bail!(
                 "you have mounted no assetfs drive; `assetfs mount --local` mounts one at ~/assets, or name the drive of \
                  another user"
-            ),
-            (_, Some(usual)) if own.contains(&usual) => Ok(usual),
-            _ => {
-                let mut text = "you have mounted several drives; name one of them:".to_owned();
-                for root in &own {
-                    text.push_str(&format!("\n  assetfs {command} {}", shell_quoted(root)));
-                }
-                Err(WrongUse(text).into())
-            }
+            );
         }
+        self.own.sort();
+        let mut text = "you have mounted several drives; name one of them:".to_owned();
+        for root in &self.own {
+            text.push_str(&format!("\n  assetfs {command} {}", shell_quoted(root)));
+        }
+        Err(WrongUse(text).into())
     }
+}
+
+fn several_accounts(roots: &[PathBuf]) -> anyhow::Error {
+    let mut text = "you have mounted several drives, and nothing says which account is meant; name it with --local, \
+                    --base-url or --profile, or run the command in one of them:"
+        .to_owned();
+    for root in roots {
+        text.push_str(&format!("\n  {}", shell_quoted(root)));
+    }
+    WrongUse(text).into()
 }
 
 /// The path itself, or what it leads to if it is one of the links that the drive makes for scripts: those below `.assetfs`

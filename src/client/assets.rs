@@ -7,7 +7,7 @@ use super::budget::Priority;
 use super::call::Call;
 use super::error::ClientError;
 use super::models::ModelCalls;
-use crate::wire::paths::{fill, route};
+use crate::wire::paths::{ABANDON_UPLOAD, fill, route};
 use crate::wire::{
     AssetId, AssetUpdate, BaseAsset, ConversionJob, Downloads, FormatsAdded, FormatsRequest,
     PbrDownloads, RapidModel, StartUpload, UploadStarted,
@@ -17,20 +17,24 @@ use crate::wire::{
 pub type AssetCalls<'a> = ModelCalls<'a, BaseAsset>;
 
 impl AssetCalls<'_> {
+    /// The status of a request to give up an upload that another client has joined.
+    pub const JOINED: u16 = 409;
+
     /// Starts an upload: creates an incomplete asset. Sent once.
     pub async fn start_upload(self, request: &StartUpload) -> Result<UploadStarted, ClientError> {
-        self.start_upload_keyed(request, None).await
+        self.start_upload_keyed(request, None, None).await
     }
 
     /// The same. A service that knows idempotency keys answers a second request with the key by the upload that the first
-    /// has started.
+    /// has started. One that knows join keys does so for the requests of all clients with the same join key.
     pub async fn start_upload_keyed(
         self,
         request: &StartUpload,
         key: Option<&str>,
+        join_key: Option<&str>,
     ) -> Result<UploadStarted, ClientError> {
         let call = Call::once("start an upload", Method::POST, route::START_UPLOAD);
-        let call = call.keyed(key).json(request).uncounted();
+        let call = call.keyed(key).joining(join_key).json(request).uncounted();
         self.exchange.json(call).await
     }
 
@@ -40,6 +44,16 @@ impl AssetCalls<'_> {
         let path = fill(route::COMPLETE_UPLOAD, &[&id]);
         let call = Call::once("complete an upload", Method::GET, path);
         self.exchange.data(call.uncounted()).await
+    }
+
+    /// Gives up an upload that others may have joined: its asset is deleted if nobody has.
+    ///
+    /// # Errors
+    /// [`ClientError::Rejected`] with [`JOINED`](Self::JOINED) if somebody has: the asset stays.
+    pub async fn abandon_upload(self, id: AssetId) -> Result<(), ClientError> {
+        let path = fill(ABANDON_UPLOAD, &[&id]);
+        let call = Call::idempotent("give up an upload", Method::POST, path);
+        self.exchange.done(call.uncounted()).await
     }
 
     /// Tries a failed import again. Sent once.

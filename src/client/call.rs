@@ -42,6 +42,8 @@ pub(super) struct Call {
     pub(super) refuses_in_text: bool,
     /// Of all requests with the same key, a service that supports idempotency keys performs only one.
     pub(super) idempotency_key: Option<String>,
+    /// Clients that start the same upload send the same.
+    pub(super) join_key: Option<String>,
     /// Where a call is found again in the logs of the service.
     pub(super) trace: TraceParent,
 }
@@ -59,6 +61,7 @@ impl Call {
             anonymous: false,
             refuses_in_text: false,
             idempotency_key: None,
+            join_key: None,
             trace: TraceParent::new(),
         }
     }
@@ -94,6 +97,11 @@ impl Call {
 
     pub(super) fn keyed(mut self, key: Option<&str>) -> Self {
         self.idempotency_key = key.map(str::to_owned);
+        self
+    }
+
+    pub(super) fn joining(mut self, key: Option<&str>) -> Self {
+        self.join_key = key.map(str::to_owned);
         self
     }
 

@@ -27,7 +27,7 @@ use super::transport::{self, Connection, Fault, Transport};
 use super::window::RateHeaders;
 use crate::wire::secret::without_secrets;
 use crate::wire::{
-    Data, ErrorBody, IDEMPOTENCY_KEY, Items, KEYS_ARE_KEPT, TRACEPARENT, Token, TokenId,
+    Data, ErrorBody, IDEMPOTENCY_KEY, Items, JOIN_KEY, KEYS_ARE_KEPT, TRACEPARENT, Token, TokenId,
 };
 
 /// State that all calls of a client share.
@@ -240,9 +240,14 @@ impl Exchange {
         let trace = call.trace.next().to_string();
         let trace = HeaderValue::try_from(trace).expect("a trace has header characters only");
         headers.insert(TRACEPARENT, trace);
-        if let Some(key) = &call.idempotency_key {
-            let key = HeaderValue::try_from(key).expect("a key has header characters only");
-            headers.insert(IDEMPOTENCY_KEY, key);
+        for (name, key) in [
+            (IDEMPOTENCY_KEY, &call.idempotency_key),
+            (JOIN_KEY, &call.join_key),
+        ] {
+            if let Some(key) = key {
+                let key = HeaderValue::try_from(key).expect("a key has header characters only");
+                headers.insert(name, key);
+            }
         }
         if !call.anonymous {
             let token = self.config.token.as_ref().ok_or(ClientError::NoToken)?;

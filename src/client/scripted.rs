@@ -9,7 +9,7 @@ use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use reqwest::{Body, Request, Response};
 
 use super::transport::Fault;
-use crate::wire::IDEMPOTENCY_KEY;
+use crate::wire::{IDEMPOTENCY_KEY, JOIN_KEY};
 
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptedRequest {
@@ -17,6 +17,7 @@ pub(crate) struct ScriptedRequest {
     pub url: url::Url,
     pub has_token: bool,
     pub idempotency_key: Option<String>,
+    pub join_key: Option<String>,
     /// `None` if reading the body failed.
     pub body: Option<Vec<u8>>,
 }
@@ -71,12 +72,13 @@ pub(super) async fn execute(
         None => Some(Vec::new()),
         Some(body) => read(body).await,
     };
-    let key = request.headers().get(IDEMPOTENCY_KEY);
+    let key_of = |name| Some(request.headers().get(name)?.to_str().ok()?.to_owned());
     let scripted = ScriptedRequest {
         method: request.method().to_string(),
         url: request.url().clone(),
         has_token: request.headers().contains_key(AUTHORIZATION),
-        idempotency_key: key.and_then(|key| Some(key.to_str().ok()?.to_owned())),
+        idempotency_key: key_of(IDEMPOTENCY_KEY),
+        join_key: key_of(JOIN_KEY),
         body,
     };
     match server.answer(scripted).await {

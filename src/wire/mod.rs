@@ -49,7 +49,7 @@ pub use note::{
     NotedPreset, ResultNotes, SourceNotes, config_note, name_note, replaces_note, source_note,
 };
 pub use optimize::{
-    IDEMPOTENCY_KEY, KEYS_ARE_KEPT, LegacyOptimizeReply, LegacyProcess, MultiOptimize,
+    IDEMPOTENCY_KEY, JOIN_KEY, KEYS_ARE_KEPT, LegacyOptimizeReply, LegacyProcess, MultiOptimize,
     MultiOptimizeConfig, MultiOptimizeItem, OptimizeRequest, OptimizeSettings,
 };
 pub use page::{Data, IdList, Items, Page, PageButton, PageLinks, PageMeta};

@@ -14,7 +14,11 @@ use super::time::Timestamp;
 /// supports the header performs only one.
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
-/// The value of the same header in each reply of a service that supports it, so that a client knows that it may repeat a
+/// The header with the join key of an upload, which clients make of its name and its content. A service that supports the
+/// header answers a start with the upload that another client has started with the same key. Not a part of the API.
+pub const JOIN_KEY: &str = "join-key";
+
+/// The value of [`IDEMPOTENCY_KEY`] in each reply of a service that supports it, so that a client knows that it may repeat a
 /// request that costs points.
 pub const KEYS_ARE_KEPT: &str = "kept";
 

@@ -40,6 +40,9 @@ pub fn fill(template: &str, values: &[&(dyn Display + Sync)]) -> String {
 /// Makes a code for a link that signs in to the page of our own service. Not a part of the API.
 pub const SIGN_IN_CODE: &str = "/page/code";
 
+/// Gives up the upload of an asset: deletes the asset, unless another client has joined. Not a part of the API.
+pub const ABANDON_UPLOAD: &str = "/api/v2/rawmodel/{id}/api-upload/abandon";
+
 /// Every call of both versions: method and template.
 pub fn endpoints() -> impl Iterator<Item = (&'static str, &'static str)> {
     route::CALLS.iter().chain(legacy_route::CALLS).copied()

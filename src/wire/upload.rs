@@ -79,6 +79,14 @@ pub struct StartUpload {
 pub struct UploadStarted {
     pub id: AssetId,
     pub links: UploadLinks,
+    /// Whether another client has started this upload with the same join key. Absent if there was no join key or the service
+    /// supports none: then nobody joins. Not a part of the API.
+    #[serde(
+        default,
+        deserialize_with = "lenient::field",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub joined: Option<bool>,
     #[serde(flatten)]
     pub other: Other,
 }

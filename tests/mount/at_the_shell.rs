@@ -324,6 +324,26 @@ fn a_command_that_names_no_account_means_that_of_the_mounted_drive() {
     drive.unmount();
 }
 
+/// Another drive may be mounted at any moment, for example by another program; the message must not say that there is no
+/// account then.
+#[test]
+fn a_command_that_names_no_account_says_that_several_drives_are_mounted() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let drive = LocalDrive(tempfile::tempdir().unwrap());
+    drive.mount();
+    let mut command = Command::new(ASSETFS);
+    command.arg("whoami").current_dir(drive.0.path());
+    command.env("HOME", drive.0.path());
+    command.env("XDG_CONFIG_HOME", drive.0.path().join("config"));
+    let why = fails(command, 2);
+    assert!(why.contains("you have mounted several drives"), "{why}");
+    for root in [fixture.root(), drive.0.path().join("mnt")] {
+        assert!(why.contains(&root.display().to_string()), "{why}");
+    }
+    drive.unmount();
+}
+
 #[test]
 fn doctor_opens_the_device_that_mounts_need() {
     let output = Command::new(ASSETFS)

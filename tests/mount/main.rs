@@ -54,6 +54,7 @@ mod stuck;
 mod supervised;
 mod support;
 mod sync;
+mod two_machines;
 #[path = "../support/validators.rs"]
 mod validators;
 mod watch;

@@ -20,6 +20,7 @@ mod formats;
 mod full_disk;
 mod hostile;
 mod http_rules;
+mod joined_uploads;
 mod kill_9;
 mod later_pictures;
 mod leases;

@@ -12,6 +12,7 @@ use anyhow::{Result, bail};
 
 pub(super) use look::{BringStep, Brings, Found, Listed, Look};
 
+pub(super) use super::control::Lacking;
 use super::control::commit_at;
 use super::exit::TimedOut;
 use super::models_of_folder::NewFiles;
@@ -37,13 +38,6 @@ pub(super) struct Brought {
     pub(super) outcome: BringOutcome,
     /// The id of the version that was replaced.
     pub(super) old: Option<String>,
-}
-
-/// Whether a model is sent that lacks files which it names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lacking {
-    Refused,
-    Sent,
 }
 
 /// Does what was decided.
@@ -93,7 +87,7 @@ impl Bringer {
         model: &Path,
         lacking: Lacking,
     ) -> Result<(ReplaceOutcome, Option<String>)> {
-        let options = ReplaceOptions::quiet(self.timeout, lacking.order());
+        let options = ReplaceOptions::quiet(self.timeout, lacking);
         let replacement = Replacement::new(self.drive.clone(), files, model.to_owned(), options);
         let ended = replacement.replace()?;
         let is_replaced = ended.outcome == ReplaceOutcome::Replaced;
@@ -103,7 +97,7 @@ impl Bringer {
     /// Sends a draft that has the files of its source, which nobody else may be about to do, and waits until it is complete.
     fn finish(&self, model: &Path, lacking: Lacking) -> Result<()> {
         if mounted::item_id(model)?.is_none() {
-            commit_at(model, lacking.order())?;
+            commit_at(model, lacking)?;
         }
         let timeout = self.timeout.map(|timeout| timeout.0);
         let waited = wait_for(&[model.to_owned()], timeout, true)?;
@@ -132,15 +126,5 @@ impl Bringer {
             Some(why) => anyhow::anyhow!("{why}"),
             None => anyhow::Error::new(error).context(shell_quoted(draft)),
         })
-    }
-}
-
-impl Lacking {
-    /// The command of the drive that sends a draft.
-    fn order(self) -> &'static str {
-        match self {
-            Lacking::Refused => "commit",
-            Lacking::Sent => "commit --force",
-        }
     }
 }

@@ -19,6 +19,7 @@ use clap_complete::engine::ArgValueCompleter;
 
 pub(super) use self::claim::is_unfinished;
 use super::completers;
+use super::control::Lacking;
 use super::exit::{Exit, WrongUse};
 use super::models_of_folder::NewFiles;
 use super::mounted::{self, MountedDrive, own_target};
@@ -82,8 +83,7 @@ pub(super) struct Ended {
 /// How a model is replaced.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReplaceOptions {
-    /// The command of the drive that sends a draft.
-    order: &'static str,
+    lacking: Lacking,
     remove_old: bool,
     no_wait: bool,
     timeout: Option<Span>,
@@ -92,9 +92,9 @@ pub(super) struct ReplaceOptions {
 
 impl ReplaceOptions {
     /// The old version is kept, the new one waited for, and nothing shown.
-    pub(super) fn quiet(timeout: Option<Span>, order: &'static str) -> ReplaceOptions {
+    pub(super) fn quiet(timeout: Option<Span>, lacking: Lacking) -> ReplaceOptions {
         ReplaceOptions {
-            order,
+            lacking,
             remove_old: false,
             no_wait: false,
             timeout,
@@ -170,7 +170,7 @@ impl Replacement {
         source::check_is_not_model(&source, &model, args)?;
         source::check_stands_alone(&source)?;
         let options = ReplaceOptions {
-            order: "commit",
+            lacking: Lacking::Refused,
             remove_old: args.remove_old,
             no_wait: args.no_wait,
             timeout: args.timeout,

@@ -90,7 +90,7 @@ impl Replacement {
             }
             self.time_left(DOING).map(|_| false)
         };
-        match commit_until(draft, self.options.order, is_enough) {
+        match commit_until(draft, self.options.lacking, is_enough) {
             // The drive goes on; only the time that the command may take can be over.
             Err(error) if error.is::<TimedOut>() => self.time_left(DOING).map(drop),
             sent => sent,

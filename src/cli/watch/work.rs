@@ -11,9 +11,9 @@ use anyhow::{Context, Result, bail};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::super::bring::{BringStep, Bringer, Lacking};
+use super::super::bring::{BringStep, Bringer};
 use super::super::chosen_preset::Config;
-use super::super::control::commit_at;
+use super::super::control::{Lacking, commit_at};
 use super::super::exit::sentence;
 use super::super::exported_files::name_exports;
 use super::super::models_of_folder::{ModelPreset, Source, on_drive};
@@ -289,11 +289,11 @@ fn commit(draft: &Path, source: &Source) -> Result<()> {
         return Ok(());
     }
     let lacks_others = !source.lacks.is_empty() && !source.is_cut_short;
-    let order = match lacks_others {
-        true => "commit --force",
-        false => "commit",
+    let lacking = match lacks_others {
+        true => Lacking::Sent,
+        false => Lacking::Refused,
     };
-    match commit_at(draft, order) {
+    match commit_at(draft, lacking) {
         Err(error) if error.is::<CommandRefused>() => Err(error),
         _ => Ok(()),
     }

@@ -72,6 +72,38 @@ pub struct Attempt {
     /// The encrypted upload URLs of its objects, as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub urls: Option<String>,
+    /// Who started its asset.
+    #[serde(default, skip_serializing_if = "AssetOrigin::is_own")]
+    pub origin: AssetOrigin,
+}
+
+/// Who started the asset of an attempt, which decides what is done with it when the attempt is given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AssetOrigin {
+    /// This machine, on a service on which nobody joins: it is deleted.
+    #[default]
+    Own,
+    /// This machine, and others may join: the service deletes it unless one has.
+    Shared,
+    /// Another machine: it is never deleted by this one.
+    Joined,
+}
+
+impl AssetOrigin {
+    /// From the reply to a start.
+    pub fn of(joined: Option<bool>) -> AssetOrigin {
+        match joined {
+            None => AssetOrigin::Own,
+            Some(false) => AssetOrigin::Shared,
+            Some(true) => AssetOrigin::Joined,
+        }
+    }
+
+    /// For the journal.
+    pub fn is_own(&self) -> bool {
+        *self == AssetOrigin::Own
+    }
 }
 
 /// The stage of an attempt.
@@ -132,6 +164,12 @@ impl Draft {
             (None, DraftKind::Folder) => &self.name,
             (None, DraftKind::LooseFile) => names::stem(&self.name),
         }
+    }
+
+    /// The asset of its present attempt, with its origin.
+    pub fn begun_asset(&self) -> Option<(AssetId, AssetOrigin)> {
+        let attempt = self.attempt.as_ref()?;
+        Some((attempt.stage.asset()?, attempt.origin))
     }
 
     /// The stage of its present attempt.

@@ -25,8 +25,9 @@ mod state;
 mod tree;
 mod upload;
 
-pub use draft::Draft;
-pub use draft::Stage;
+#[cfg(test)]
+pub use draft::AssetOrigin;
+pub use draft::{Draft, Stage};
 pub use entries::Entries;
 pub use info::{
     AttributeChange, DraftInfo, DraftKind, DraftPhase, EntryInfo, EntryKind, OpenMode, Place,

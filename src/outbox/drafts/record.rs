@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::outbox::drafts::draft::AssetOrigin;
 use crate::outbox::drafts::info::DraftKind;
 use crate::outbox::drafts::info::Replaced;
 use crate::outbox::drafts::tree::Attributes;
@@ -142,7 +143,7 @@ pub enum UploadRecord {
     },
     /// The service certainly did not start it.
     StartRefused { draft: DraftId, attempt: u64 },
-    /// The service created the asset.
+    /// The service has an asset for it.
     Started {
         draft: DraftId,
         attempt: u64,
@@ -150,6 +151,9 @@ pub enum UploadRecord {
         /// The encrypted upload URLs of its objects, as JSON.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         urls: Option<String>,
+        /// Who started it.
+        #[serde(default, skip_serializing_if = "AssetOrigin::is_own")]
+        origin: AssetOrigin,
     },
     /// A file is on the service.
     FilePut {
@@ -164,9 +168,9 @@ pub enum UploadRecord {
     CompleteRefused { draft: DraftId, attempt: u64 },
     /// The service has accepted the upload.
     Accepted { draft: DraftId, attempt: u64 },
-    /// An attempt was given up; its asset is to be deleted.
+    /// An attempt was given up; its asset is to be deleted, unless another machine started it.
     AttemptDropped { draft: DraftId, attempt: u64 },
-    /// An unwanted asset is gone from the service.
+    /// An unwanted asset is gone from the service, or stays because another machine has joined it.
     Discarded { asset: AssetId },
     /// The upload stopped until the user acts.
     Failed {

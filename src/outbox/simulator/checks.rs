@@ -72,6 +72,20 @@ pub fn forget_lost_starts(outbox: &Outbox, service: &SimulatedService) {
     }
 }
 
+/// What was given up here stays if another machine has started or joined it: it is that machine's then.
+pub fn leave_to_others(outbox: &Outbox, service: &SimulatedService) {
+    let memory = outbox.owner.machines.drafts.memory();
+    let drafts = memory.state.drafts.values();
+    let known: BTreeSet<u64> = drafts
+        .filter_map(|draft| draft.stage()?.asset())
+        .chain(memory.state.sent.keys().copied())
+        .map(|asset| asset.0)
+        .collect();
+    for (id, asset) in &mut service.holdings().assets {
+        asset.foreign |= asset.has_partner() && !known.contains(id);
+    }
+}
+
 /// Does what a user would do about failures.
 pub async fn retry_failures(outbox: &Outbox) {
     for draft in outbox.drafts().all() {
@@ -103,7 +117,7 @@ pub fn all(outbox: &Outbox, service: &SimulatedService, goals: &Goals) -> Vec<St
 /// Only a start with a lost reply may leave an incomplete asset.
 fn check_leftovers(holdings: &Holdings) -> Vec<String> {
     let assets = holdings.assets.iter();
-    let left = assets.filter(|(_, it)| it.answered && it.status == "incomplete");
+    let left = assets.filter(|(_, it)| it.answered && !it.foreign && it.status == "incomplete");
     left.map(|(id, it)| format!("{} ({id}) was begun and left", it.name))
         .collect()
 }

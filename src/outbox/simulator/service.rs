@@ -1,6 +1,7 @@
 //! The simulated service: what it holds and what each request does to it. It records violations when they happen.
 //! [`network`](super::network) simulates the network.
 
+mod together;
 mod works;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +11,7 @@ use md5::{Digest as _, Md5};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+pub use self::together::SharedUpload;
 use crate::client::scripted::{ScriptedReply, ScriptedRequest};
 use crate::outbox::simulator::goals::is_version;
 use crate::outbox::simulator::hook;
@@ -32,6 +34,8 @@ pub struct Asset {
     urls_until: Instant,
     /// When its import ends, and its status then.
     import: Option<(Instant, String)>,
+    /// Its upload under a join key.
+    pub shared: Option<SharedUpload>,
 }
 
 #[derive(Debug, Clone)]
@@ -76,6 +80,8 @@ pub struct Holdings {
     pub storage_left: u64,
     /// Whether a start with the idempotency key of another one repeats it.
     knows_keys: bool,
+    /// Whether other machines start the same uploads, on a service that lets them join.
+    pub together: bool,
     /// The last asset of each idempotency key.
     begun: BTreeMap<String, u64>,
     next: u64,
@@ -129,6 +135,7 @@ impl Holdings {
                 asset.status = status;
             }
         }
+        self.let_others_work();
     }
 
     /// Carries out a request.
@@ -158,6 +165,7 @@ impl Holdings {
             ("GET", ["rawmodel"]) => self.list_assets(),
             ("GET", ["rawmodel", _]) => self.show_asset(id(1)),
             ("DELETE", ["rawmodel", _]) => self.delete_asset(id(1)),
+            ("POST", ["rawmodel", _, "api-upload", "abandon"]) => self.abandon(id(1)),
             ("PUT", ["rawmodel", _]) => self.note_asset(id(1), &body),
             ("PUT", ["rapidmodel", _]) => self.note_rapid(id(1), &body),
             ("GET", ["rapidmodel", _]) => self.show_rapid(id(1)),
@@ -187,11 +195,21 @@ impl Holdings {
             .filter_map(|it| it.as_str())
             .map(str::to_owned)
             .collect();
+        if let Some(join_key) = request.join_key.as_deref().filter(|_| self.together) {
+            return self.start_together(request, body, &names, join_key);
+        }
         let key = request.idempotency_key.clone().unwrap_or_default();
         let begun = self.begun.get(&key).copied();
         if let Some(id) = begun.filter(|id| self.knows_keys && self.assets.contains_key(id)) {
             return self.begin(id, &names);
         }
+        let id = self.insert_started(body, &names);
+        self.begun.insert(key, id);
+        self.begin(id, &names)
+    }
+
+    /// A new asset for the files of a start.
+    fn insert_started(&mut self, body: &Value, names: &[String]) -> u64 {
         let id = self.fresh();
         let asset = Asset {
             name: body["model_name"].as_str().unwrap_or_default().to_owned(),
@@ -201,10 +219,10 @@ impl Holdings {
             answered: false,
             urls_until: Instant::now(),
             import: None,
+            shared: None,
         };
         self.assets.insert(id, asset);
-        self.begun.insert(key, id);
-        self.begin(id, &names)
+        id
     }
 
     /// The reply to the start of an asset: new URLs for its objects.
@@ -214,7 +232,7 @@ impl Holdings {
         let expected: Vec<&String> = asset.files.keys().collect();
         let mut asked: Vec<&String> = names.iter().collect();
         asked.sort();
-        if asset.status != "incomplete" || expected != asked {
+        if asset.status != "incomplete" && !asset.has_partner() || expected != asked {
             let name = asset.name.clone();
             self.violation(format!("another request was sent with the key of {name}"));
             return reply(409, json!({"message": "another request has this key"}));
@@ -233,18 +251,15 @@ impl Holdings {
             return no_such();
         };
         let name = asset.name.clone();
+        if asset.status != "incomplete" && asset.has_partner() {
+            return self.show_asset(id);
+        }
         if asset.status != "incomplete" {
             self.violation(format!("{name} was completed twice"));
             return reply(200, json!({"data": {}}));
         }
         let missing = asset.files.values().filter(|bytes| bytes.is_none()).count();
-        asset.status = "analysing".to_owned();
-        let end = match chance(4) {
-            true => "importing_failed",
-            false => "complete",
-        };
-        let at = Instant::now() + Duration::from_millis(below(30_000));
-        asset.import = Some((at, end.to_owned()));
+        asset.begin_import();
         if missing > 0 {
             self.violation(format!(
                 "{name} was completed without {missing} of its files"
@@ -262,6 +277,9 @@ impl Holdings {
         };
         match request.method.as_str() {
             "PUT" if asset.urls_until <= Instant::now() => reply(403, Value::Null),
+            "PUT" if asset.status != "incomplete" && asset.has_partner() => {
+                reply(409, json!({"message": "the upload is complete"}))
+            }
             "PUT" => {
                 let frozen = asset.status != "incomplete";
                 let of = asset.name.clone();
@@ -320,28 +338,38 @@ impl Holdings {
         let Some((id, asset)) = id.and_then(|id| Some((id, self.assets.remove(&id)?))) else {
             return no_such();
         };
+        if asset.has_partner() && !self.is_old_version(id, &asset) {
+            self.violation(format!(
+                "{} was deleted, although another machine started or joined it",
+                asset.name
+            ));
+        }
         if asset.foreign || !asset.answered {
             self.violation(format!(
                 "{} was deleted, although its id was never returned",
                 asset.name
             ));
         }
-        if is_version(&asset.name) && asset.status == "complete" {
-            // A newer version may be cancelled while the older one is imported.
-            let stays = |(other, it): (&u64, &Asset)| {
-                let is_mine = it.name == asset.name && !it.foreign;
-                is_mine && (it.status == "complete" || *other < id && it.status != "incomplete")
-            };
-            if !self.assets.iter().any(stays) {
-                self.violation(format!(
-                    "the only complete version of {} was deleted",
-                    asset.name
-                ));
-            }
+        let is_complete = is_version(&asset.name) && asset.status == "complete";
+        if is_complete && !self.is_old_version(id, &asset) {
+            self.violation(format!(
+                "the only complete version of {} was deleted",
+                asset.name
+            ));
         }
         self.deleted.insert(id);
         self.rapids.retain(|_, rapid| rapid.asset != id);
         reply(200, Value::Null)
+    }
+
+    /// True for a version of a model that has another one.
+    fn is_old_version(&self, id: u64, asset: &Asset) -> bool {
+        // A newer version may be cancelled while the older one is imported.
+        let stays = |(other, it): (&u64, &Asset)| {
+            let is_mine = it.name == asset.name && !it.foreign;
+            is_mine && (it.status == "complete" || *other < id && it.status != "incomplete")
+        };
+        is_version(&asset.name) && self.assets.iter().any(stays)
     }
 
     /// Creates an asset of another machine.
@@ -355,6 +383,7 @@ impl Holdings {
             answered: false,
             urls_until: Instant::now(),
             import: None,
+            shared: None,
         };
         self.assets.insert(id, asset);
         id

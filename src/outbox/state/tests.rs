@@ -71,6 +71,20 @@ proptest! {
     }
 
     #[test]
+    fn an_asset_that_another_machine_started_is_deleted_only_if_the_user_says_so(choices in choices()) {
+        let history = History::of(choices);
+        for asset in &history.joined {
+            prop_assert!(!history.state.drafts.discards.contains(asset), "{} is discarded", asset);
+        }
+    }
+
+    #[test]
+    fn what_others_may_have_joined_is_never_deleted_outright(choices in choices()) {
+        let state = History::of(choices).state.drafts;
+        prop_assert!(state.shared_discards.is_subset(&state.discards));
+    }
+
+    #[test]
     fn every_content_is_either_kept_or_freed(choices in choices()) {
         let history = History::of(choices);
         let mut made = BTreeSet::new();

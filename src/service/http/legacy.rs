@@ -39,6 +39,7 @@ pub async fn start_upload(
         format: &format,
         main_file,
         start_key: None,
+        join_key: None,
     };
     upload::begin(&call, &new, legacy_route::COMPLETE_UPLOAD).await
 }

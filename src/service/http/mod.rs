@@ -51,7 +51,7 @@ pub use server::Server;
 use super::app::App;
 use super::metrics::RequestClass;
 use super::trace;
-use crate::wire::paths::{legacy_route, route};
+use crate::wire::paths::{ABANDON_UPLOAD, legacy_route, route};
 use crate::wire::{AssetId, IDEMPOTENCY_KEY, KEYS_ARE_KEPT, RapidId, TRACEPARENT, TraceParent};
 use error::ApiError;
 use request::Counted;
@@ -100,6 +100,7 @@ fn asset_routes() -> Router<Arc<App>> {
         .route(route::START_UPLOAD, post(upload::start))
         .route(route::COMPLETE_UPLOAD, get(upload::complete).head(no_head))
         .route(route::RETRY_IMPORT, post(upload::retry))
+        .route(ABANDON_UPLOAD, post(upload::abandon))
         .route(route::ASSETS, get(rawmodel::list))
         .route(
             route::ASSET,

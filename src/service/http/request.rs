@@ -20,7 +20,8 @@ use crate::service::metrics::RequestClass;
 use crate::service::records::{ListOrder, ModelState, PageRequest, Records, Search};
 use crate::service::secrets::secret_matches;
 use crate::wire::{
-    AssetId, EmbedId, IDEMPOTENCY_KEY, PresetId, RapidId, TagId, TokenId, UserId, WebhookId,
+    AssetId, EmbedId, IDEMPOTENCY_KEY, JOIN_KEY, PresetId, RapidId, TagId, TokenId, UserId,
+    WebhookId,
 };
 
 const MAX_QUERY_BYTES: usize = 4_096;
@@ -55,6 +56,8 @@ pub struct ApiCall {
     pub query: Query,
     /// The `Idempotency-Key`, if the client gave one. A call that creates something creates it once for each key.
     pub request_key: Option<String>,
+    /// The `Join-Key` of a start of an upload.
+    pub join_key: Option<String>,
 }
 
 /// What most handlers return.
@@ -73,21 +76,22 @@ impl FromRequestParts<Arc<App>> for ApiCall {
             path: parts.uri.path().to_owned(),
             ids: Ids::from_request_parts(parts, app).await?,
             query: Query::of(parts),
-            request_key: request_key(parts)?,
+            request_key: key_in(parts, IDEMPOTENCY_KEY)?,
+            join_key: key_in(parts, JOIN_KEY)?,
         })
     }
 }
 
-fn request_key(parts: &Parts) -> Result<Option<String>, ApiError> {
-    let Some(key) = parts.headers.get(IDEMPOTENCY_KEY) else {
+fn key_in(parts: &Parts, header: &str) -> Result<Option<String>, ApiError> {
+    let Some(key) = parts.headers.get(header) else {
         return Ok(None);
     };
     match key.to_str() {
         Ok(key) if !key.is_empty() && key.len() <= MAX_REQUEST_KEY => Ok(Some(key.to_owned())),
         _ => Err(ApiError::field(
-            IDEMPOTENCY_KEY,
+            header,
             format!(
-                "The header {IDEMPOTENCY_KEY} must have 1 to {MAX_REQUEST_KEY} visible ASCII characters; \
+                "The header {header} must have 1 to {MAX_REQUEST_KEY} visible ASCII characters; \
                  leave it out if the request needs none."
             ),
         )),

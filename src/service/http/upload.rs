@@ -1,8 +1,9 @@
-//! The calls of an upload: start, complete, retry. `storage` receives the files.
+//! The calls of an upload: start, complete, retry, abandon. `storage` receives the files.
 //!
 //! Completing is idempotent: a second call changes nothing and returns the asset.
 
 use axum::Json;
+use axum::http::StatusCode;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
@@ -12,7 +13,7 @@ use super::rawmodel;
 use super::request::{ApiCall, JsonReply};
 use crate::service::ids::hex;
 use crate::service::names;
-use crate::service::records::{Completion, NewAsset};
+use crate::service::records::{Abandoned, Completion, NewAsset};
 use crate::wire::paths::{fill, route};
 use crate::wire::{AssetForm, AssetId, UploadLinks, UploadStarted, UploadStatus};
 use assetfs_formats as formats;
@@ -20,9 +21,9 @@ use assetfs_formats as formats;
 /// Maximum number of missing files that a message names.
 const NAMED_FILES: usize = 20;
 
-/// A hash of the client's idempotency key and of the request, so that the same key with another request starts another
-/// upload.
-fn start_key(key: &str, name: &str, filenames: &[String], is_zip: bool) -> String {
+/// A hash of an idempotency or join key of the client and of the request, so that the same key with another request starts
+/// another upload.
+fn key_of_start(key: &str, name: &str, filenames: &[String], is_zip: bool) -> String {
     let asked = json!([key, name, filenames, is_zip]).to_string();
     hex(&Sha256::digest(asked.as_bytes()))
 }
@@ -39,8 +40,11 @@ pub async fn start(call: ApiCall, mut fields: Fields) -> Result<Json<UploadStart
         );
     }
     fields.finish()?;
-    let key = call.request_key.as_deref();
-    let key = key.map(|key| start_key(key, &name, &filenames, is_zip));
+    let key_of = |key: &Option<String>| {
+        let key = key.as_deref()?;
+        Some(key_of_start(key, &name, &filenames, is_zip))
+    };
+    let (start_key, join_key) = (key_of(&call.request_key), key_of(&call.join_key));
     let (main_file, format) = names::main_file(&filenames);
     let new = NewAsset {
         name: &name,
@@ -48,7 +52,8 @@ pub async fn start(call: ApiCall, mut fields: Fields) -> Result<Json<UploadStart
         is_zip,
         format: &format,
         main_file,
-        start_key: key.as_deref(),
+        start_key: start_key.as_deref(),
+        join_key: join_key.as_deref(),
     };
     begin(&call, &new, route::COMPLETE_UPLOAD).await
 }
@@ -67,19 +72,24 @@ pub(super) fn is_one_zip(filenames: &[String]) -> bool {
     matches!(filenames, [name] if formats::extension(name) == "zip")
 }
 
-/// Creates an asset and replies with one URL for each of its files. `complete` is the template of the path that completes
+/// Creates an asset, or finds that of the same upload, and replies with one URL for each of its files. `complete` is the template of the path that completes
 /// the upload.
 pub(super) async fn begin(
     call: &ApiCall,
     new: &NewAsset<'_>,
     complete: &str,
 ) -> Result<Json<UploadStarted>, ApiError> {
-    let (id, files) = call.records().assets().create(call.user, new).await?;
-    let url = |(name, file): (&String, _)| (name.clone(), call.app.upload_url(id, file, name));
+    let begun = call.records().assets().create(call.user, new).await?;
+    let id = begun.asset;
+    let url = |(name, file): (String, _)| {
+        let url = call.app.upload_url(id, file, &name);
+        (name, url)
+    };
     Ok(Json(UploadStarted {
         id,
+        joined: new.join_key.map(|_| begun.joined),
         links: UploadLinks {
-            s3_upload_urls: new.filenames.iter().zip(files).map(url).collect(),
+            s3_upload_urls: begun.files.into_iter().map(url).collect(),
             complete_upload: Some(call.app.url(&fill(complete, &[&id]))),
             other: Default::default(),
         },
@@ -125,6 +135,21 @@ fn missing(names: &[String]) -> ApiError {
     ApiError::Invalid {
         message: format!("Not all files are uploaded yet: {}.", named.join(", ")),
         errors: [("files".to_owned(), named)].into(),
+    }
+}
+
+/// Gives up an upload that other clients may have joined.
+pub async fn abandon(call: ApiCall) -> Result<StatusCode, ApiError> {
+    let id = call.ids.asset()?;
+    match call.records().assets().abandon(call.user, id).await? {
+        Abandoned::Deleted(removal) => {
+            call.app.clear_away(removal).await;
+            Ok(StatusCode::OK)
+        }
+        Abandoned::Gone => Err(ApiError::no("base asset")),
+        Abandoned::Joined => Err(ApiError::Conflict(
+            "Another client sends the same upload, so it stays.".to_owned(),
+        )),
     }
 }
 

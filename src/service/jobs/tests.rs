@@ -78,9 +78,10 @@ impl Waiting {
             format: "glb",
             main_file: "",
             start_key: None,
+            join_key: None,
         };
         let records = &service.app.records;
-        let (asset, _) = records.assets().create(user, &new).await.unwrap();
+        let asset = records.assets().create(user, &new).await.unwrap().asset;
         records.imports().start(user, asset).await.unwrap();
         Waiting {
             _dir: dir,
@@ -100,13 +101,15 @@ impl Waiting {
             format: "glb",
             main_file: "a.glb",
             start_key: None,
+            join_key: None,
         };
-        let (asset, files) = app.records.assets().create(self.user, &new).await.unwrap();
+        let begun = app.records.assets().create(self.user, &new).await.unwrap();
+        let asset = begun.asset;
         let body = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"bytes"))]);
         let blob = app.records.blobs().fresh().await.unwrap();
         let stored = app.files.receive(&blob, body, u64::MAX).await.unwrap();
         let uploads = app.records.uploads();
-        uploads.publish(files[0], &stored).await.unwrap();
+        uploads.publish(begun.files[0].1, &stored).await.unwrap();
         app.records.imports().start(self.user, asset).await.unwrap();
         asset
     }

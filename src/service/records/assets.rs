@@ -1,9 +1,9 @@
-//! Records of base assets. `imports` holds the steps from an upload to a complete asset.
+//! Records of base assets. `starts` holds their creation by an upload, `imports` holds the steps from an upload to a complete asset.
 
 use jiff::Timestamp;
 
 use super::database::Result;
-use super::files::{self, Area, FileId, NewFile};
+use super::files::{self, NewFile};
 use super::groups::AssetRecords;
 use super::listings::{Listing, ModelColumns};
 use super::search::{ModelState, PageOf, PageRequest, Search};
@@ -22,6 +22,8 @@ pub struct NewAsset<'a> {
     pub main_file: &'a str,
     /// Made from the idempotency key of the client, so that it can repeat the start.
     pub start_key: Option<&'a str>,
+    /// Made from the join key of the client, by which others find the same upload.
+    pub join_key: Option<&'a str>,
 }
 
 record! {
@@ -70,43 +72,6 @@ const LISTING: Listing<AssetRow> = Listing {
 };
 
 impl AssetRecords<'_> {
-    /// Creates an asset and its files, still without bytes. The ids of the files have the order of their names in
-    /// `new`. If an upload with the same start key exists, it is returned.
-    pub async fn create(self, user: UserId, new: &NewAsset<'_>) -> Result<(AssetId, Vec<FileId>)> {
-        let mut tx = self.database.begin_for(user).await?;
-        if let Some(key) = new.start_key {
-            let query = "SELECT id FROM assets WHERE user_id = $1 AND start_key = $2";
-            if let Some(asset) = tx.optional::<AssetId>(sql!(query, user, key)).await? {
-                let query = "SELECT id FROM files WHERE owner_kind = 'asset' AND owner_id = $1 AND area = $2 \
-                    ORDER BY id";
-                let files = tx.all(sql!(query, asset, Area::Source)).await?;
-                return Ok((asset, files));
-            }
-        }
-        let insert = sql!(
-            "INSERT INTO assets (user_id, uuid, name, name_folded, is_zip, upload_status, format, \
-             main_file, size, scale_factor, has_errors, created_at, start_key) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 1.0, 0, $9, $10) RETURNING id",
-            user,
-            random_uuid(),
-            new.name,
-            new.name.to_lowercase(),
-            new.is_zip,
-            UploadStatus::Incomplete,
-            new.format,
-            new.main_file,
-            tx.now(),
-            new.start_key,
-        );
-        let asset: AssetId = tx.one(insert).await?;
-        let mut ids = Vec::with_capacity(new.filenames.len());
-        for name in new.filenames {
-            ids.push(files::expect(&mut tx, ModelId::Asset(asset), Area::Source, name).await?);
-        }
-        tx.commit().await?;
-        Ok((asset, ids))
-    }
-
     /// Adds complete assets without upload and analysis. The first of the files of each is the model.
     pub async fn add_complete(self, user: UserId, new: &[(String, [NewFile; 2])]) -> Result<()> {
         let mut tx = self.database.begin_locking(user).await?;

@@ -4,4 +4,5 @@ mod held_back;
 mod lost;
 mod refused;
 mod taken_back;
+mod together;
 mod whole;

@@ -41,6 +41,7 @@ impl Maker {
 
     pub fn upload_started(&mut self) -> UploadStarted {
         UploadStarted {
+            joined: None,
             id: AssetId(self.number()),
             links: UploadLinks {
                 s3_upload_urls: self.downloads(),

@@ -206,7 +206,7 @@ impl DraftsState {
             .remove(&draft)
             .ok_or(DraftsMismatch::NoDraft(draft))?;
         self.top.remove(&whole.name);
-        self.drop_asset(whole.stage().and_then(|stage| stage.asset()));
+        self.give_up(whole.begun_asset());
         match whole.kind {
             DraftKind::Folder => Ok(whole.tree.into_branch(number)),
             DraftKind::LooseFile => {

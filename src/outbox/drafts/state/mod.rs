@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::draft::{Attempt, Draft, OpenStart};
+use super::draft::{AssetOrigin, Attempt, Draft, OpenStart};
 use super::info::DraftKind;
 use super::record::{DraftRecord, UploadRecord};
 use super::sent::SentRecord;
@@ -35,6 +35,9 @@ pub struct DraftsState {
     pub sent: BTreeMap<AssetId, Arc<SentRecord>>,
     /// Unwanted assets of uploads, which are to be deleted.
     pub discards: BTreeSet<AssetId>,
+    /// Those of them that other machines may have joined: the service deletes them unless one has.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub shared_discards: BTreeSet<AssetId>,
     /// Assets that the user deletes, until the service has confirmed the deletion.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub deletions: BTreeSet<AssetId>,
@@ -221,19 +224,41 @@ impl DraftsState {
     fn remove_draft(&mut self, id: DraftId) -> Applied {
         let draft = self.drafts.remove(&id).ok_or(DraftsMismatch::NoDraft(id))?;
         self.top.remove(&draft.name);
-        self.drop_asset(draft.stage().and_then(|stage| stage.asset()));
+        self.give_up(draft.begun_asset());
         self.freed.extend(draft.contents());
         self.fates.push(ModelFate::DraftRemoved(id));
         Ok(())
     }
 
-    /// Marks the asset of an attempt for deletion.
-    fn drop_asset(&mut self, asset: Option<AssetId>) {
-        if let Some(asset) = asset {
-            self.discards.insert(asset);
-            self.sent.remove(&asset);
-            self.fates.push(ModelFate::AssetGone(asset));
+    /// Gives up the asset of an attempt: marks it for deletion, unless another machine started it.
+    fn give_up(&mut self, begun: Option<(AssetId, AssetOrigin)>) {
+        let Some((asset, origin)) = begun else {
+            return;
+        };
+        match origin {
+            AssetOrigin::Joined => self.forget_asset(asset),
+            AssetOrigin::Own | AssetOrigin::Shared => self.drop_asset(asset),
         }
+        if origin == AssetOrigin::Shared {
+            self.shared_discards.insert(asset);
+        }
+    }
+
+    /// Marks an asset for deletion.
+    fn drop_asset(&mut self, asset: AssetId) {
+        self.discards.insert(asset);
+        self.shared_discards.remove(&asset);
+        self.forget_asset(asset);
+    }
+
+    fn forget_asset(&mut self, asset: AssetId) {
+        self.sent.remove(&asset);
+        self.fates.push(ModelFate::AssetGone(asset));
+    }
+
+    fn no_discard(&mut self, asset: AssetId) {
+        self.discards.remove(&asset);
+        self.shared_discards.remove(&asset);
     }
 
     /// Removes another draft whose name a draft takes.

@@ -99,7 +99,7 @@ impl DraftsState {
             self.drop_outdated(kept)?;
             self.end_draft(kept)?;
         }
-        self.drop_asset(Some(old));
+        self.drop_asset(old);
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::outbox::drafts::draft::{Attempt, OpenStart, Stage, StartKey};
+use crate::outbox::drafts::draft::{AssetOrigin, Attempt, OpenStart, Stage, StartKey};
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::drafts::state::{Applied, DraftsMismatch, DraftsState, ModelFate};
 use crate::outbox::ids::DraftId;
@@ -28,8 +28,9 @@ impl DraftsState {
                 attempt,
                 asset,
                 urls,
+                origin,
             } => {
-                self.started((*draft, *attempt), *asset, urls.as_deref());
+                self.started((*draft, *attempt), (*asset, *origin), urls.as_deref());
                 Ok(())
             }
             UploadRecord::FilePut {
@@ -80,12 +81,13 @@ impl DraftsState {
     }
 
     fn attempt_dropped(&mut self, draft: DraftId, attempt: u64) -> Applied {
-        let asset = self.attempt_mut(draft, attempt)?.stage.asset();
+        self.attempt_mut(draft, attempt)?;
         let draft = self.draft_mut(draft)?;
+        let begun = draft.begun_asset();
         draft.attempt = None;
         // The old version may be the only one now.
         draft.outdated = None;
-        self.drop_asset(asset);
+        self.give_up(begun);
         Ok(())
     }
 
@@ -93,7 +95,7 @@ impl DraftsState {
     fn apply_to_assets(&mut self, record: &UploadRecord) -> Applied {
         match record {
             UploadRecord::Discarded { asset } => {
-                self.discards.remove(asset);
+                self.no_discard(*asset);
             }
             UploadRecord::Noted { asset } => {
                 if let Some(record) = self.sent.get_mut(asset) {
@@ -141,6 +143,7 @@ impl DraftsState {
             stage: Stage::StartSent,
             put: BTreeSet::new(),
             urls: None,
+            origin: AssetOrigin::Own,
         });
         let open = OpenStart {
             model_name: manifest.model_name.clone(),
@@ -160,8 +163,8 @@ impl DraftsState {
         }
     }
 
-    fn started(&mut self, of: (DraftId, u64), asset: AssetId, urls: Option<&str>) {
-        let (draft, attempt) = of;
+    fn started(&mut self, of: (DraftId, u64), begun: (AssetId, AssetOrigin), urls: Option<&str>) {
+        let ((draft, attempt), (asset, origin)) = (of, begun);
         let answered = self.open_starts.remove(&attempt);
         // No later request may join this asset: once this attempt is given up, it is deleted.
         if let Some(key) = answered.and_then(|start| start.key) {
@@ -173,11 +176,13 @@ impl DraftsState {
             Ok(attempt) => {
                 attempt.stage = Stage::Started { asset };
                 attempt.urls = urls.map(str::to_owned);
+                attempt.origin = origin;
+                // One that was given up here, and that another machine has joined before it was deleted.
+                self.no_discard(asset);
             }
             // The draft was changed or removed during the request: the asset is unwanted.
-            Err(_) => {
-                self.discards.insert(asset);
-            }
+            Err(_) if origin == AssetOrigin::Joined => {}
+            Err(_) => self.give_up(Some(begun)),
         }
     }
 
@@ -232,7 +237,7 @@ impl DraftsState {
             self.end_draft(draft)?;
         }
         self.sent.remove(&asset);
-        self.discards.remove(&asset);
+        self.no_discard(asset);
         self.deletions.remove(&asset);
         self.fates.push(ModelFate::AssetGone(asset));
         Ok(())

@@ -1,11 +1,11 @@
 //! Deletes the unwanted assets of uploads: of abandoned attempts and cancelled drafts. Deletes only ids that the
-//! journal records. Also finishes the deletions that an earlier run began.
+//! journal records, and never one that another machine has started or joined. Also finishes the deletions that an earlier run began.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backoff::Backoff;
-use crate::client::ClientError;
+use crate::client::{AssetCalls, ClientError};
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::error::OutboxResult;
@@ -59,7 +59,19 @@ async fn discard(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
         return false;
     }
     failpoint::hit(Failpoint::BeforeDiscard);
-    match delete(parts, asset).await {
+    let is_shared = {
+        let memory = parts.memory();
+        // Another upload of this machine may have joined it meanwhile.
+        if !memory.state.discards.contains(&asset) {
+            return true;
+        }
+        memory.state.shared_discards.contains(&asset)
+    };
+    let outcome = match is_shared {
+        true => abandon(parts, asset).await,
+        false => delete(parts, asset).await,
+    };
+    match outcome {
         None => return false,
         Some(Ok(())) => {}
         Some(Err(error)) => {
@@ -96,6 +108,23 @@ async fn delete(parts: &Arc<DraftParts>, asset: AssetId) -> Option<Result<(), Cl
         reply => reply.inspect_err(|error| {
             tracing::info!(asset = asset.0, %error, "an asset could not be deleted yet");
         }),
+    })
+}
+
+/// Gives up an upload that others may have joined. `Ok` if it is gone, or stays because one has.
+async fn abandon(parts: &Arc<DraftParts>, asset: AssetId) -> Option<Result<(), ClientError>> {
+    let call = parts.client.assets().abandon_upload(asset);
+    let reply = parts.tasks.until_closed(call).await?;
+    Some(match reply {
+        Err(ClientError::NotFound { .. }) => Ok(()),
+        Err(ClientError::Rejected { status, .. }) if status == AssetCalls::JOINED => {
+            tracing::info!(
+                asset = asset.0,
+                "another machine has joined an upload that was given up here"
+            );
+            Ok(())
+        }
+        reply => reply,
     })
 }
 

@@ -85,6 +85,11 @@ impl SentAsset {
         self.completions_in_doubt = 0;
     }
 
+    /// What the service said last may be over.
+    pub(super) fn ask_again(&mut self) {
+        self.view = ServiceView::Unknown;
+    }
+
     pub(super) fn ask_later(&mut self) -> Flow {
         self.view = ServiceView::Unknown;
         Flow::Pause(self.polls.next_pause())

@@ -11,6 +11,7 @@ use crate::outbox::moment::Moment;
 use crate::outbox::names;
 use crate::outbox::names::{FileName, FolderName};
 use crate::outbox::staging::{ContentHash, ContentId};
+use crate::wire::AssetId;
 
 /// One file that is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,6 +74,21 @@ impl Manifest {
         files
             .map(|file| (file.path.clone(), file.size, file.hash.to_string()))
             .collect()
+    }
+
+    /// The join key of its upload: the same on every machine that sends the same bytes under the same names, as the new
+    /// version of the same asset. A zip has the times of its files.
+    pub fn join_key(&self, replaces: Option<AssetId>) -> String {
+        let is_zip = self.zip_name.is_some();
+        let times = |file: &ManifestFile| is_zip.then_some(file.mtime.secs);
+        let files = self.files.iter();
+        let files: Vec<_> = files
+            .map(|file| (&file.path, file.size, file.hash.to_string(), times(file)))
+            .collect();
+        let name = (&self.model_name, &self.zip_name, self.has_exact_times);
+        let text = serde_json::to_vec(&(name, files, replaces));
+        let text = text.expect("texts and numbers can be written as JSON");
+        format!("assetfs upload {}", ContentHash::of(&text))
     }
 
     /// The names of the objects to send.

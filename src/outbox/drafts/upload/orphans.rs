@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::client::{ClientError, Priority};
+use crate::client::{AssetCalls, ClientError, Priority};
 use crate::outbox::drafts::draft::OpenStart;
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
@@ -123,6 +123,21 @@ impl Orphans {
         Ok(())
     }
 
+    /// Deletes an incomplete asset, unless another machine has joined its upload.
+    async fn delete(&self, asset: AssetId) -> Result<(), ClientError> {
+        let assets = self.parts.client.assets();
+        match assets.abandon_upload(asset).await {
+            Err(ClientError::Rejected { status, .. }) if status != AssetCalls::JOINED => {}
+            // Also of a service on which nobody joins.
+            Err(ClientError::NotFound { .. }) => {}
+            reply => return reply,
+        }
+        match assets.delete(asset).await {
+            Err(ClientError::NotFound { .. }) => Ok(()),
+            reply => reply,
+        }
+    }
+
     /// Deletes an orphan on the service.
     pub async fn cancel(&self, orphan: AssetId) -> OutboxResult<()> {
         let is_unwanted = self.parts.memory().state.discards.contains(&orphan);
@@ -135,11 +150,9 @@ impl Orphans {
                 "an orphan with the id {orphan}"
             )));
         }
-        match self.parts.client.assets().delete(orphan).await {
-            Ok(()) | Err(ClientError::NotFound { .. }) if is_unwanted => {
-                record_discarded(&self.parts, orphan).await
-            }
-            Ok(()) | Err(ClientError::NotFound { .. }) => {
+        match self.delete(orphan).await {
+            Ok(()) if is_unwanted => record_discarded(&self.parts, orphan).await,
+            Ok(()) => {
                 self.parts.events.send(OutboxEvent::AssetChanged(orphan));
                 Ok(())
             }

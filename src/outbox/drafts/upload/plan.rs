@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::outbox::drafts::draft::Stage;
+use crate::outbox::drafts::draft::{AssetOrigin, Stage};
 use crate::wire::{AssetId, UploadStatus};
 
 /// The known state of an upload.
@@ -14,6 +14,8 @@ use crate::wire::{AssetId, UploadStatus};
 pub struct View {
     /// The stage of its present attempt in the journal.
     pub stage: Option<Stage>,
+    /// Who started its asset.
+    pub origin: AssetOrigin,
     /// Objects that are not on the service yet.
     pub missing: Vec<usize>,
     pub urls: Urls,
@@ -23,6 +25,16 @@ pub struct View {
     pub completion_age: Option<Duration>,
     /// How old it must be before it is sent again.
     pub completion_pause: Duration,
+}
+
+impl View {
+    /// Whether the service has said that the upload is complete.
+    fn is_completed(&self) -> bool {
+        let ServiceView::Status(status) = &self.service else {
+            return false;
+        };
+        *status != UploadStatus::Incomplete
+    }
 }
 
 /// The state of the upload URLs.
@@ -80,12 +92,7 @@ pub fn next_step(view: &View) -> Step {
     match stage {
         // The reply is lost, so the id of the asset is unknown.
         Stage::StartSent => Step::StartOver,
-        Stage::Started { asset } => match view.urls {
-            _ if view.service == ServiceView::Gone => Step::StartOver,
-            _ if view.missing.is_empty() => Step::Complete(asset),
-            Urls::Good => Step::Put(view.missing.clone()),
-            Urls::None | Urls::Expired => Step::StartOver,
-        },
+        Stage::Started { asset } => after_start(asset, view),
         Stage::CompleteSent { asset } => after_completion(asset, view),
         Stage::Accepted { asset } => match &view.service {
             ServiceView::Unknown => Step::Ask(asset),
@@ -102,6 +109,23 @@ pub fn next_step(view: &View) -> Step {
             ServiceView::Gone => Step::Lost,
             _ => Step::Rest,
         },
+    }
+}
+
+fn after_start(asset: AssetId, view: &View) -> Step {
+    let is_known = view.service != ServiceView::Unknown;
+    match (view.origin, view.urls) {
+        _ if view.service == ServiceView::Gone => Step::StartOver,
+        // Another machine may have completed it.
+        (AssetOrigin::Joined, _) | (AssetOrigin::Shared, Urls::None | Urls::Expired)
+            if !is_known =>
+        {
+            Step::Ask(asset)
+        }
+        _ if view.is_completed() => Step::Accept,
+        _ if view.missing.is_empty() => Step::Complete(asset),
+        (_, Urls::Good) => Step::Put(view.missing.clone()),
+        (_, Urls::None | Urls::Expired) => Step::StartOver,
     }
 }
 
@@ -154,6 +178,11 @@ mod tests {
             Some(Stage::ImportFailed { asset }),
         ]);
         let urls = prop::sample::select(vec![Urls::None, Urls::Good, Urls::Expired]);
+        let origins = prop::sample::select(vec![
+            AssetOrigin::Own,
+            AssetOrigin::Shared,
+            AssetOrigin::Joined,
+        ]);
         let service = prop_oneof![
             Just(ServiceView::Unknown),
             Just(ServiceView::Gone),
@@ -162,9 +191,10 @@ mod tests {
         let missing = prop::collection::vec(0..5usize, 0..3);
         let ages = prop::option::of((0..20u64).prop_map(Duration::from_secs));
         let pauses = (8..20u64).prop_map(Duration::from_secs);
-        (stages, missing, urls, service, ages, pauses).prop_map(
-            |(stage, missing, urls, service, age, pause)| View {
+        (stages, origins, missing, urls, service, ages, pauses).prop_map(
+            |(stage, origin, missing, urls, service, age, pause)| View {
                 stage,
+                origin,
                 missing,
                 urls,
                 service,
@@ -214,6 +244,27 @@ mod tests {
         }
 
         #[test]
+        fn nothing_is_put_into_an_upload_of_another_machine_before_its_state_is_known(view in views()) {
+            if let Step::Put(_) = next_step(&view)
+                && view.origin == AssetOrigin::Joined
+            {
+                prop_assert_eq!(&view.service, &ServiceView::Status(UploadStatus::Incomplete));
+            }
+        }
+
+        #[test]
+        fn what_others_may_have_completed_is_started_over_only_when_it_is_incomplete_or_gone(view in views()) {
+            let is_begun = matches!(view.stage, Some(Stage::Started { .. }));
+            if next_step(&view) == Step::StartOver && is_begun && view.origin != AssetOrigin::Own {
+                let is_it = matches!(
+                    view.service,
+                    ServiceView::Gone | ServiceView::Status(UploadStatus::Incomplete)
+                );
+                prop_assert!(is_it);
+            }
+        }
+
+        #[test]
         fn the_staged_copy_is_compared_only_after_the_import(view in views()) {
             if let Step::Verify(_) = next_step(&view) {
                 let imported = matches!(view.stage, Some(Stage::Imported { .. }));
@@ -225,6 +276,7 @@ mod tests {
     fn view(stage: Stage, service: ServiceView) -> View {
         View {
             stage: Some(stage),
+            origin: AssetOrigin::Own,
             missing: Vec::new(),
             urls: Urls::None,
             service,

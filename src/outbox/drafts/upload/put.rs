@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::stream;
 use futures_util::stream::StreamExt as _;
 
-use crate::client::ClientError;
+use crate::client::{ClientError, Priority};
 use crate::outbox::drafts::draft::Attempt;
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::drafts::upload::body::{BodyStream, ObjectBody};
@@ -22,6 +22,7 @@ use crate::outbox::effect::is_retryable;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
+use crate::wire::UploadStatus;
 
 /// How often progress events are sent.
 const PROGRESS_EVERY: Duration = Duration::from_millis(300);
@@ -31,6 +32,17 @@ pub(super) enum Sent {
     All,
     /// The draft changed, or the outbox closes.
     Stopped,
+    /// Another machine has completed the upload.
+    Completed,
+    Failed(ClientError),
+}
+
+/// The status of a PUT into an upload that is complete.
+const COMPLETED: u16 = 409;
+
+/// Why an object was not sent.
+enum NotSent {
+    Completed,
     Failed(ClientError),
 }
 
@@ -74,7 +86,8 @@ impl<'u> ObjectSender<'u> {
                 biased;
                 next = puts.next() => match next {
                     Some((object, Ok(()))) => self.put_done(object)?,
-                    Some((_, Err(error))) => return Ok(Sent::Failed(error)),
+                    Some((_, Err(NotSent::Completed))) => return Ok(Sent::Completed),
+                    Some((_, Err(NotSent::Failed(error)))) => return Ok(Sent::Failed(error)),
                     None => return Ok(Sent::All),
                 },
                 _ = progress.tick() => self.report_progress(),
@@ -85,13 +98,21 @@ impl<'u> ObjectSender<'u> {
     }
 
     /// Sends an object until it is stored, or until another try cannot succeed.
-    async fn put(&self, object: usize, name: &str, body: ObjectBody) -> Result<(), ClientError> {
+    async fn put(&self, object: usize, name: &str, body: ObjectBody) -> Result<(), NotSent> {
+        let is_shared = !self.attempt.origin.is_own();
         let mut pauses = self.link.pauses();
         loop {
             let pokes = self.link.pokes();
             let error = match self.put_once(object, name, &body).await {
                 Ok(()) => return Ok(()),
-                Err(error) if !is_retryable(&error) => return Err(error),
+                Err(ClientError::Rejected { status, .. }) if is_shared && status == COMPLETED => {
+                    return Err(NotSent::Completed);
+                }
+                Err(error) if !is_retryable(&error) => return Err(NotSent::Failed(error)),
+                // The storage may close the connection before its refusal is read.
+                Err(_) if is_shared && self.is_completed().await => {
+                    return Err(NotSent::Completed);
+                }
                 Err(error) => error,
             };
             self.resting.fetch_add(1, Ordering::Relaxed);
@@ -99,6 +120,16 @@ impl<'u> ObjectSender<'u> {
             self.link.rest(pause, pokes).await;
             self.resting.fetch_sub(1, Ordering::Relaxed);
         }
+    }
+
+    /// Whether the service says that the upload is complete.
+    async fn is_completed(&self) -> bool {
+        let Some(asset) = self.attempt.stage.asset() else {
+            return false;
+        };
+        let assets = self.link.parts().client.assets();
+        let record = assets.get(asset, Priority::Background).await;
+        record.is_ok_and(|record| record.upload_status != UploadStatus::Incomplete)
     }
 
     async fn put_once(

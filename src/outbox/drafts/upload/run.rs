@@ -8,13 +8,13 @@ use std::time::Duration;
 use crate::backoff::Backoff;
 use crate::client::ClientError;
 use crate::outbox::drafts::activity::{LiveUpload, Trouble};
-use crate::outbox::drafts::draft::Attempt;
+use crate::outbox::drafts::draft::{AssetOrigin, Attempt};
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::upload::import::SentAsset;
 use crate::outbox::drafts::upload::link::{DraftLink, Flow};
 use crate::outbox::drafts::upload::plan::{ServiceView, Step, Urls, View, next_step};
 use crate::outbox::drafts::upload::put::{ObjectSender, Sent};
-use crate::outbox::drafts::upload::start::Starter;
+use crate::outbox::drafts::upload::start::{Joining, Starter};
 use crate::outbox::drafts::upload::urls::ObjectUrls;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint;
@@ -28,6 +28,7 @@ pub(super) struct Upload {
     link: DraftLink,
     urls: ObjectUrls,
     asset: SentAsset,
+    joining: Joining,
     /// Back-off before another attempt, after one that was given up.
     starts: Backoff,
 }
@@ -39,6 +40,7 @@ impl Upload {
             link: DraftLink::new(parts, draft, live),
             urls: ObjectUrls::default(),
             asset: SentAsset::new(first),
+            joining: Joining::Allowed,
             starts: Backoff::doubling(first * 4, MAX_RESTART_PAUSE),
         }
     }
@@ -79,8 +81,13 @@ impl Upload {
             Some(attempt) => self.execute(step, &attempt).await,
             // Without an attempt the only step is `Start`.
             None => {
-                let (link, urls, starts) = (&mut self.link, &mut self.urls, &mut self.starts);
-                Starter { link, urls, starts }.start().await
+                let starter = Starter {
+                    link: &mut self.link,
+                    urls: &mut self.urls,
+                    joining: &mut self.joining,
+                    starts: &mut self.starts,
+                };
+                { starter }.start().await
             }
         }
     }
@@ -109,6 +116,7 @@ impl Upload {
         };
         View {
             stage: attempt.map(|attempt| attempt.stage),
+            origin: attempt.map(|attempt| attempt.origin).unwrap_or_default(),
             missing: attempt.map(is_missing).unwrap_or_default(),
             urls: self.urls.state(),
             service: self.asset.view().clone(),
@@ -119,11 +127,13 @@ impl Upload {
 
     async fn start_over(&mut self, attempt: &Attempt) -> OutboxResult<Flow> {
         self.link.drop_attempt(attempt.number).await?;
-        let again = self.urls.state() == Urls::Expired || *self.asset.view() == ServiceView::Gone;
+        // Back off: the next attempt may end in the same way.
+        let again = self.urls.state() == Urls::Expired
+            || *self.asset.view() != ServiceView::Unknown
+            || attempt.origin == AssetOrigin::Joined;
         self.urls = ObjectUrls::default();
         self.asset.forget();
         self.link.live().sent.store(0, Ordering::Relaxed);
-        // Back off: the next attempt may end in the same way.
         Ok(if again {
             Flow::Pause(self.starts.next_pause())
         } else {
@@ -145,6 +155,12 @@ impl Upload {
             Sent::Failed(error @ (ClientError::Expired { .. } | ClientError::NotFound { .. })) => {
                 self.link.set_trouble(Some(Trouble::Service(error)));
                 self.urls.expire();
+                self.asset.ask_again();
+                Ok(Flow::Again)
+            }
+            Sent::Completed => {
+                self.urls.expire();
+                self.asset.ask_again();
                 Ok(Flow::Again)
             }
             Sent::Failed(error) => self.link.failed_or_again(error, "the upload").await,

@@ -3,7 +3,7 @@
 use crate::backoff::Backoff;
 use crate::client::{ClientError, Priority};
 use crate::outbox::drafts::activity::Trouble;
-use crate::outbox::drafts::draft::StartKey;
+use crate::outbox::drafts::draft::{AssetOrigin, Draft, StartKey};
 use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::drafts::settle::readiness::DraftFacts;
@@ -18,13 +18,15 @@ use crate::outbox::failpoint::Failpoint;
 use crate::outbox::ids::{DraftId, random_token};
 use crate::outbox::moment::Moment;
 use crate::outbox::staging::ContentHash;
-use crate::wire::{StartUpload, UploadStarted};
+use crate::wire::{AssetId, StartUpload, UploadStarted};
 
 /// An upload that is about to be started.
 struct Start {
     attempt: u64,
     /// The token of its idempotency key.
     token: String,
+    /// By which other machines that send the same find the upload.
+    join_key: Option<String>,
     manifest: Manifest,
 }
 
@@ -61,10 +63,44 @@ fn token_for(memory: &DraftsMemory, draft: DraftId) -> String {
     last.map_or_else(random_token, |key| key.token.clone())
 }
 
+/// The join key of a start, unless another draft of this machine sends the same: two copies here stay two models.
+fn join_key_for(memory: &DraftsMemory, id: DraftId, manifest: &Manifest) -> Option<String> {
+    let drafts = &memory.state.drafts;
+    let replaces = drafts.get(&id)?.replaces.as_ref();
+    let key = manifest.join_key(replaces.map(|replaced| replaced.asset));
+    let is_same = |(other, draft): (&DraftId, &Draft)| {
+        let attempt = draft.attempt.as_ref().filter(|_| *other != id);
+        let contents = attempt.map(|attempt| attempt.manifest.contents());
+        contents.is_some_and(|contents| contents == manifest.contents())
+    };
+    (!drafts.iter().any(is_same)).then_some(key)
+}
+
+/// True for an asset that this machine has already sent, or that is about to be deleted for good: a new upload is never
+/// mistaken for it.
+fn is_taken(memory: &DraftsMemory, asset: AssetId) -> bool {
+    let state = &memory.state;
+    let is_discarded = state.discards.contains(&asset) && !state.shared_discards.contains(&asset);
+    let mut begun = state.drafts.values().filter_map(Draft::begun_asset);
+    state.sent.contains_key(&asset)
+        || state.deletions.contains(&asset)
+        || is_discarded
+        || begun.any(|(other, _)| other == asset)
+}
+
+/// Whether an upload of another machine may be joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Joining {
+    Allowed,
+    /// The one that the service has found is one of this machine.
+    Ended,
+}
+
 /// Starts an attempt.
 pub(super) struct Starter<'u> {
     pub(super) link: &'u mut DraftLink,
     pub(super) urls: &'u mut ObjectUrls,
+    pub(super) joining: &'u mut Joining,
     /// Back-off before another attempt, after one that was given up.
     pub(super) starts: &'u mut Backoff,
 }
@@ -90,7 +126,7 @@ impl Starter<'_> {
         let request = start.request();
         let key = key_of(&start.token, &request);
         let assets = self.link.parts().client.assets();
-        let call = assets.start_upload_keyed(&request, Some(&key));
+        let call = assets.start_upload_keyed(&request, Some(&key), start.join_key.as_deref());
         let call = self.link.in_turn(call);
         let reply = self.link.parts().tasks.with_grace(call).await;
         failpoint::hit(Failpoint::AfterStart);
@@ -181,9 +217,14 @@ impl Starter<'_> {
             };
             let manifest = facts::manifest_of(&memory, draft);
             let token = token_for(&memory, self.link.draft());
+            let join_key = match self.joining {
+                Joining::Allowed => join_key_for(&memory, self.link.draft(), &manifest),
+                Joining::Ended => None,
+            };
             let start = Start {
                 attempt: memory.state.next_id(),
                 token,
+                join_key,
                 manifest,
             };
             let ticket = memory.record(UploadRecord::StartSent {
@@ -207,6 +248,12 @@ impl Starter<'_> {
     }
 
     async fn record_start(&mut self, start: &Start, reply: UploadStarted) -> OutboxResult<Flow> {
+        let origin = AssetOrigin::of(reply.joined.filter(|_| start.join_key.is_some()));
+        if origin == AssetOrigin::Joined && is_taken(&self.link.parts().memory(), reply.id) {
+            *self.joining = Joining::Ended;
+            self.record_refusal(start).await?;
+            return Ok(Flow::Again);
+        }
         // Recorded even if the draft was changed or removed: then the asset has to be deleted.
         self.link
             .parts()
@@ -215,6 +262,7 @@ impl Starter<'_> {
                 attempt: start.attempt,
                 asset: reply.id,
                 urls: urls::sealed(&reply.links.s3_upload_urls, &self.link.parts().own.seal),
+                origin,
             })
             .await?;
         failpoint::hit(Failpoint::BeforePuts);
@@ -223,6 +271,8 @@ impl Starter<'_> {
         let names = start.manifest.object_names();
         match self.urls.take(&names, &reply.links.s3_upload_urls) {
             None => Ok(Flow::Again),
+            // Its other client may have completed it; the state of the asset says so.
+            Some(_) if origin == AssetOrigin::Joined => Ok(Flow::Again),
             Some(name) => {
                 self.link.drop_attempt(start.attempt).await?;
                 self.link

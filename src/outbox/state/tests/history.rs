@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::super::*;
 use crate::outbox::drafts::Attributes;
 use crate::outbox::drafts::EntryKind;
-use crate::outbox::drafts::{DraftKind, Manifest, Replaced, Stage};
+use crate::outbox::drafts::{AssetOrigin, DraftKind, Manifest, Replaced, Stage};
 use crate::outbox::drafts::{DraftRecord, Target, UploadRecord};
 use crate::outbox::ids::{DraftId, EntryId};
 use crate::outbox::journal::forms::Blob;
@@ -64,6 +64,8 @@ pub(super) struct History {
     next: u64,
     /// All assets that the service ever created.
     pub(super) assets: BTreeSet<AssetId>,
+    /// Those that another machine started, without old versions whose deletion was asked for.
+    pub(super) joined: BTreeSet<AssetId>,
 }
 
 impl History {
@@ -73,6 +75,7 @@ impl History {
             records: Vec::new(),
             next: 1,
             assets: BTreeSet::new(),
+            joined: BTreeSet::new(),
         };
         for choice in choices {
             if let Some(record) = history.record_for(choice) {
@@ -350,12 +353,21 @@ impl History {
         let record = match present.stage {
             Stage::StartSent if good => {
                 let asset = AssetId(self.fresh());
-                self.assets.insert(asset);
+                let origin = match outcome % 3 {
+                    0 => AssetOrigin::Own,
+                    1 => AssetOrigin::Shared,
+                    _ => AssetOrigin::Joined,
+                };
+                match origin {
+                    AssetOrigin::Joined => self.joined.insert(asset),
+                    AssetOrigin::Own | AssetOrigin::Shared => self.assets.insert(asset),
+                };
                 UploadRecord::Started {
                     draft,
                     attempt,
                     asset,
                     urls: Some("sealed".to_owned()),
+                    origin,
                 }
             }
             Stage::StartSent => UploadRecord::StartRefused { draft, attempt },
@@ -376,6 +388,10 @@ impl History {
             Stage::Imported { .. } => {
                 // The deletion of the old version, which was asked for.
                 self.assets.retain(|asset| found.outdated != Some(*asset));
+                let drafts = self.state.drafts.drafts.values();
+                for outdated in drafts.filter_map(|draft| draft.outdated) {
+                    self.joined.remove(&outdated);
+                }
                 UploadRecord::Verified { draft }
             }
             Stage::ImportFailed { .. } => UploadRecord::Retried { draft },

@@ -57,9 +57,12 @@ impl Waiting {
             format: "glb",
             main_file: "",
             start_key: None,
+            join_key: None,
         };
         let assets = self.service.app.records.assets();
-        assets.create(self.user, &new).await.unwrap()
+        let begun = assets.create(self.user, &new).await.unwrap();
+        let files = begun.files.into_iter().map(|(_, file)| file);
+        (begun.asset, files.collect())
     }
 
     /// Sends a file to its signed URL.

@@ -1,0 +1,307 @@
+//! Two machines that send the same models at the same moment: one asset for both, whatever brings it in, and wherever one
+//! of them is killed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use assetfs::outbox::Failpoint;
+use serde_json::Value;
+
+use crate::needs_fuse;
+use crate::square_glb::numbered_glb;
+use crate::support::{
+    ASSETFS, Fixture, SecondMachine, assert_same_files, assetfs, names_in, read, run, small_chair,
+    text, wait_until,
+};
+
+/// Rounds of copies at the same moment.
+const ROUNDS: usize = 12;
+
+/// Two drives of one account, each with a home folder.
+struct Machines {
+    fixture: Fixture,
+    second: SecondMachine,
+}
+
+impl Machines {
+    fn new() -> Machines {
+        let fixture = Fixture::new();
+        let second = fixture.second_machine();
+        Machines { fixture, second }
+    }
+
+    fn roots(&self) -> [PathBuf; 2] {
+        [self.fixture.root(), self.second.root()]
+    }
+
+    /// The folder for what both have besides the drive, as `models`.
+    fn shared(&self, name: &str) -> PathBuf {
+        let path = self.fixture.scratch.path().join(name);
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    /// Runs a command on both machines at the same moment. Both must succeed.
+    fn on_both(&self, command: impl Fn(&Path, &Path) -> Command) {
+        let running = self.roots().map(|root| {
+            let home = root.parent().unwrap().join("home");
+            fs::create_dir_all(&home).unwrap();
+            let mut command = command(&root, &home);
+            command
+                .env("HOME", &home)
+                .env_remove("XDG_STATE_HOME")
+                .env_remove("GITHUB_ACTIONS")
+                .stdout(std::process::Stdio::piped())
+                .stderr(std::process::Stdio::piped());
+            command.spawn().unwrap()
+        });
+        for child in running {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", text(&output.stderr));
+        }
+    }
+
+    fn assets(&self) -> Vec<Value> {
+        self.fixture.service.assets()
+    }
+
+    fn results(&self) -> usize {
+        let page = self
+            .fixture
+            .service
+            .get("api/v2/rapidmodel?itemsPerPage=50");
+        page["data"].as_array().unwrap().len()
+    }
+
+    /// Both drives show these models and no others.
+    #[track_caller]
+    fn both_show(&self, names: &[&str]) {
+        for root in self.roots() {
+            wait_until(&format!("{} shows {names:?}", root.display()), || {
+                names_in(&root.join("rawmodels")) == names
+            });
+        }
+    }
+}
+
+fn copy(source: &Path, target: &Path) -> Command {
+    let mut command = Command::new("cp");
+    command.arg("-r").args([source, target]);
+    command
+}
+
+#[test]
+fn two_machines_that_copy_the_same_new_models_make_one_of_each() {
+    needs_fuse!();
+    let machines = Machines::new();
+    let sources = machines.shared("sources");
+    let mut names = Vec::new();
+    for round in 0..ROUNDS {
+        // A folder, and a loose file.
+        let (folder, file) = (format!("folder{round:02}"), format!("loose{round:02}"));
+        let [in_folder, loose] = [&folder, &format!("{file}.glb")].map(|name| sources.join(name));
+        fs::create_dir(&in_folder).unwrap();
+        fs::write(in_folder.join("a.glb"), numbered_glb(2 * round)).unwrap();
+        fs::write(&loose, numbered_glb(2 * round + 1)).unwrap();
+        for source in [&in_folder, &loose] {
+            let name = source.file_name().unwrap();
+            machines.on_both(|root, _| copy(source, &root.join("rawmodels").join(name)));
+        }
+        names.extend([folder, file]);
+    }
+    for root in machines.roots() {
+        run(assetfs("wait", &root));
+    }
+    names.sort();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    machines.both_show(&names);
+    assert_eq!(machines.assets().len(), 2 * ROUNDS);
+    for (at, root) in names
+        .iter()
+        .flat_map(|name| machines.roots().map(|root| (name, root)))
+    {
+        let model = root.join("rawmodels").join(at);
+        let files = names_in(&model);
+        assert!(
+            files
+                .iter()
+                .any(|file| file.to_string_lossy().ends_with(".glb")),
+            "{files:?}"
+        );
+    }
+}
+
+#[test]
+fn two_machines_that_sync_the_same_folder_at_once_make_and_pay_each_model_once() {
+    needs_fuse!();
+    let machines = Machines::new();
+    let models = machines.shared("models");
+    for number in 0..6 {
+        fs::write(models.join(format!("m{number}.glb")), numbered_glb(number)).unwrap();
+    }
+    let sync = |root: &Path, _: &Path| {
+        let mut command = Command::new(ASSETFS);
+        command.arg("sync").args([&models, root]);
+        command.args(["--preset", "Lossless Clean-Up"]);
+        command
+    };
+    machines.on_both(sync);
+    for root in machines.roots() {
+        run(assetfs("wait", &root));
+    }
+    let names = ["m0", "m1", "m2", "m3", "m4", "m5"];
+    machines.both_show(&names);
+    assert_eq!((machines.assets().len(), machines.results()), (6, 6));
+    // A changed model is one new version of both.
+    fs::write(models.join("m3.glb"), numbered_glb(99)).unwrap();
+    machines.on_both(sync);
+    assert_eq!(machines.assets().len(), 7);
+    for root in machines.roots() {
+        wait_until("the new version has the name", || {
+            read(root.join("rawmodels/m3/m3.glb")) == numbered_glb(99)
+        });
+        run(assetfs("wait", &root));
+    }
+    assert_eq!(machines.results(), 7);
+}
+
+#[test]
+fn two_machines_that_replace_a_model_at_once_make_one_version() {
+    needs_fuse!();
+    let machines = Machines::new();
+    let sources = machines.shared("sources");
+    let [old, new] = ["old", "new"].map(|name| sources.join(name).join("chair.glb"));
+    for (path, number) in [(&old, 1), (&new, 2)] {
+        fs::create_dir(path.parent().unwrap()).unwrap();
+        fs::write(path, numbered_glb(number)).unwrap();
+    }
+    let replace = |source: &Path, root: &Path| {
+        let mut command = Command::new(ASSETFS);
+        command.arg("replace").arg(source);
+        command.arg(root.join("rawmodels/chair"));
+        command
+    };
+    machines.on_both(|root, _| replace(&old, root));
+    machines.both_show(&["chair"]);
+    let first = machines.assets()[0]["id"].clone();
+    machines.on_both(|root, _| replace(&new, root));
+    machines.both_show(&["chair", &format!("chair~{first}")]);
+    assert_eq!(machines.assets().len(), 2);
+    for root in machines.roots() {
+        assert_eq!(
+            read(root.join("rawmodels/chair/chair.glb")),
+            numbered_glb(2)
+        );
+    }
+}
+
+#[test]
+fn two_machines_that_build_at_once_make_and_pay_each_model_once() {
+    needs_fuse!();
+    let machines = Machines::new();
+    let project = |home: &Path| {
+        let dir = home.join("project");
+        fs::create_dir_all(dir.join("models")).unwrap();
+        let file = "models = 'models'\n[presets]\nhalf = 'half.json'\n";
+        fs::write(dir.join("assetfs.toml"), file).unwrap();
+        let config = r#"{"limits":{"faces":{"percentage":50}}}"#;
+        fs::write(dir.join("half.json"), config).unwrap();
+        for number in 0..4 {
+            let path = dir.join(format!("models/m{number}.glb"));
+            fs::write(path, numbered_glb(number)).unwrap();
+        }
+        dir
+    };
+    machines.on_both(|root, home| {
+        let mut command = Command::new(ASSETFS);
+        command.current_dir(project(home));
+        command.args(["build", "--drive"]).arg(root);
+        command
+    });
+    assert_eq!((machines.assets().len(), machines.results()), (4, 4));
+    machines.both_show(&["m0", "m1", "m2", "m3"]);
+    let [first, second] = machines
+        .roots()
+        .map(|root| root.parent().unwrap().to_owned());
+    let dist = "home/project/dist";
+    assert_same_files(&first.join(dist), &second.join(dist));
+}
+
+/// The steps of an upload at which one of the machines is killed.
+const STEPS: [Failpoint; 9] = [
+    Failpoint::BeforeStart,
+    Failpoint::AfterStart,
+    Failpoint::BeforePuts,
+    Failpoint::AfterPut,
+    Failpoint::AfterPuts,
+    Failpoint::BeforeComplete,
+    Failpoint::AfterComplete,
+    Failpoint::AfterAccepted,
+    Failpoint::AfterImport,
+];
+
+#[test]
+fn one_of_two_machines_that_is_killed_at_any_step_ends_with_the_same_asset() {
+    needs_fuse!();
+    let mut fixture = Fixture::unmounted(&[]);
+    let source = small_chair(fixture.scratch.path());
+    let second = fixture.second_machine();
+    for (done, point) in STEPS.into_iter().enumerate() {
+        let name = format!("rawmodels/{}", point.name());
+        fixture.mount_with(&[], &[("ASSETFS_FAILPOINT", point.name())]);
+        let targets = [fixture.path(&name), second.root().join(&name)];
+        std::thread::scope(|scope| {
+            for target in &targets {
+                let mut copy = copy(&source, target);
+                scope.spawn(move || copy.output().unwrap());
+            }
+        });
+        fixture.wait_until_dead();
+        fixture.mount(&[]);
+        if !targets[0].exists() {
+            run(copy(&source, &targets[0]));
+        }
+        for target in &targets {
+            run(assetfs("wait", target));
+            assert_same_files(&source, target);
+        }
+        assert_eq!(fixture.service.assets().len(), done + 1, "{}", point.name());
+        run(assetfs("unmount", fixture.root()));
+    }
+}
+
+#[test]
+fn what_one_machine_cancels_stays_for_the_other_that_sends_the_same() {
+    needs_fuse!();
+    let slow = "[[rule]]\nmethod = \"PUT\"\nfault = { kind = \"latency\", ms = 1500 }\n";
+    for joins_first in [true, false] {
+        let mut fixture = Fixture::unmounted_with_chaos(slow, &[]);
+        fixture.mount(&[]);
+        let source = small_chair(fixture.scratch.path());
+        let second = fixture.second_machine();
+        let mut roots = [fixture.root(), second.root()];
+        if joins_first {
+            roots.reverse();
+        }
+        let [first, joining] = roots.map(|root| root.join("rawmodels/chair"));
+        run(copy(&source, &first));
+        wait_until("the upload has begun", || {
+            fixture.service.assets().len() == 1
+        });
+        run(copy(&source, &joining));
+        wait_until("the other has joined", || {
+            text(&read(joining.join(".assetfs/status"))).starts_with("uploading")
+        });
+        assert_eq!(fixture.service.assets().len(), 1);
+        run(Command::new("rm").arg("-rf").arg(&first));
+        run(assetfs("wait", &joining));
+        let asset = fixture.only_asset();
+        assert_eq!(asset["upload_status"], "complete", "{asset}");
+        assert_same_files(&source, &joining);
+        // The model is that of both machines now.
+        wait_until("the machine that cancelled shows it", || {
+            first.join("chair.gltf").exists()
+        });
+    }
+}
