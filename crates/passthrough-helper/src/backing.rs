@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2, readlinkat};
 use rustix::io::Errno;
 use rustix::mount::{OpenTreeFlags, open_tree};
+use rustix::process::Uid;
 
 use super::{confinement, kernel};
 
@@ -35,10 +36,6 @@ fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-fn is_own(stat: &Stat) -> bool {
-    stat.st_uid == rustix::process::getuid().as_raw()
-}
-
 /// Fails unless this is a descriptor of the FUSE device.
 pub fn check_device(device: BorrowedFd<'_>) -> Result<(), Errno> {
     let stat = fstat(device)?;
@@ -61,12 +58,12 @@ pub struct Folder {
 
 impl Folder {
     /// Checks that it belongs to the user and that nobody else can change it.
-    pub fn check(given: OwnedFd) -> Result<Folder, Errno> {
+    pub fn check(given: OwnedFd, user: Uid) -> Result<Folder, Errno> {
         let stat = fstat(&given)?;
         if kind(&stat) != FileType::Directory {
             return Err(Errno::NOTDIR);
         }
-        if !is_own(&stat) || stat.st_mode & WRITABLE_BY_OTHERS != 0 {
+        if stat.st_uid != user.as_raw() || stat.st_mode & WRITABLE_BY_OTHERS != 0 {
             return Err(Errno::ACCESS);
         }
         let magic = rustix::fs::fstatfs(&given)?.f_type;
@@ -99,13 +96,16 @@ impl Folder {
 }
 
 /// The given file, opened again through the read-only mount of a folder.
-pub fn reopened(given: BorrowedFd<'_>, folders: &[Folder]) -> Result<OwnedFd, Errno> {
+pub fn reopened(given: BorrowedFd<'_>, folders: &[Folder], user: Uid) -> Result<OwnedFd, Errno> {
     let flags = rustix::fs::fcntl_getfl(given)?;
     if flags.contains(OFlags::PATH) || flags.intersects(OFlags::WRONLY | OFlags::RDWR) {
         return Err(Errno::ACCESS);
     }
     let wanted = fstat(given)?;
-    if kind(&wanted) != FileType::RegularFile || !is_own(&wanted) || wanted.st_nlink != 1 {
+    if kind(&wanted) != FileType::RegularFile
+        || wanted.st_uid != user.as_raw()
+        || wanted.st_nlink != 1
+    {
         return Err(Errno::PERM);
     }
     let path = path_of(given)?;

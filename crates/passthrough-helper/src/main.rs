@@ -17,6 +17,7 @@ use assetfs_passthrough::{
     CHECK, MAX_FOLDERS, MAX_REGISTERED, Reply, Request, VERSION, receive_request, send_reply,
 };
 use rustix::io::Errno;
+use rustix::process::Uid;
 
 use backing::Folder;
 
@@ -45,14 +46,14 @@ fn serve(socket: BorrowedFd<'_>) -> io::Result<()> {
     confinement::forget_inherited()?;
     // It is started by descriptor, so the kernel knows no name.
     rustix::thread::set_name(c"assetfs-pass")?;
-    let uid = rustix::process::getuid();
-    if rustix::net::sockopt::socket_peercred(socket)?.uid != uid {
+    let user = rustix::process::getuid();
+    if rustix::net::sockopt::socket_peercred(socket)?.uid != user {
         return Err(Errno::PERM.into());
     }
     let Some((hello, descriptors)) = receive_request(socket)? else {
         return Ok(());
     };
-    let mut registry = match begin(hello, descriptors) {
+    let mut registry = match begin(hello, descriptors, user) {
         Ok(registry) => registry,
         Err(errno) => return send_reply(socket, Err(errno)),
     };
@@ -68,7 +69,7 @@ fn serve(socket: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// Checks what the first request has brought, and gives up what is not needed afterwards.
-fn begin(hello: Request, descriptors: Vec<OwnedFd>) -> Result<Registry, Errno> {
+fn begin(hello: Request, descriptors: Vec<OwnedFd>, user: Uid) -> Result<Registry, Errno> {
     let Request::Hello { version } = hello else {
         return Err(Errno::PROTO);
     };
@@ -80,13 +81,14 @@ fn begin(hello: Request, descriptors: Vec<OwnedFd>) -> Result<Registry, Errno> {
     let device = descriptors.next().ok_or(Errno::INVAL)?;
     backing::check_device(device.as_fd())?;
     let folders: Vec<Folder> = descriptors
-        .map(Folder::check)
+        .map(|folder| Folder::check(folder, user))
         .collect::<Result<_, Errno>>()?;
     if folders.is_empty() || folders.len() > MAX_FOLDERS {
         return Err(Errno::INVAL);
     }
     confinement::allow_only_needed()?;
     Ok(Registry {
+        user,
         device,
         folders,
         ids: BTreeSet::new(),
@@ -95,6 +97,7 @@ fn begin(hello: Request, descriptors: Vec<OwnedFd>) -> Result<Registry, Errno> {
 
 /// The files that are registered with one mount. What is left at the end is released by the kernel with the mount.
 struct Registry {
+    user: Uid,
     device: OwnedFd,
     folders: Vec<Folder>,
     ids: BTreeSet<u32>,
@@ -105,7 +108,7 @@ impl Registry {
         if self.ids.len() >= MAX_REGISTERED {
             return Err(Errno::MFILE);
         }
-        let file = backing::reopened(given.as_fd(), &self.folders)?;
+        let file = backing::reopened(given.as_fd(), &self.folders, self.user)?;
         let id = confinement::with_capability(|| kernel::open_backing(&self.device, &file))?;
         self.ids.insert(id);
         Ok(id)
