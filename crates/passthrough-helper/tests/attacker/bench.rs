@@ -64,7 +64,7 @@ impl Bench {
             return None;
         }
         let scratch = tempfile::tempdir().expect("a folder");
-        open_to_all(scratch.path());
+        fs::set_permissions(scratch.path(), Permissions::from_mode(0o755)).expect("mode");
         for name in ["home", "home/cache", "mnt", "root"] {
             fs::create_dir(scratch.path().join(name)).expect("a folder");
         }
@@ -91,26 +91,17 @@ impl Bench {
     }
 
     pub fn program(&self, installed: Installed) -> PathBuf {
-        let path = self.path(match installed {
-            Installed::Capable => "capable",
-            Installed::Plain => "plain",
-            Installed::Setuid => "setuid",
-        });
+        let (name, mode) = match installed {
+            Installed::Capable => ("capable", 0o755),
+            Installed::Plain => ("plain", 0o755),
+            Installed::Setuid => ("setuid", 0o4755),
+        };
+        let path = self.path(name);
         fs::copy(env!("CARGO_BIN_EXE_assetfs-passthrough"), &path).expect("a copy");
-        open_to_all(&path);
+        fs::set_permissions(&path, Permissions::from_mode(mode)).expect("mode");
         if !matches!(installed, Installed::Plain) {
             let name = "security.capability";
             let set = rustix::fs::setxattr(&path, name, &CAPABILITY, XattrFlags::empty());
-            set.expect("this file system has capabilities");
-        }
-        if matches!(installed, Installed::Setuid) {
-            fs::set_permissions(&path, Permissions::from_mode(0o4755)).expect("mode");
-            let set = rustix::fs::setxattr(
-                &path,
-                "security.capability",
-                &CAPABILITY,
-                XattrFlags::empty(),
-            );
             set.expect("this file system has capabilities");
         }
         path
@@ -142,10 +133,6 @@ pub fn cached(bench: &Bench, name: &str) -> PathBuf {
 
 pub fn give(path: &Path) {
     std::os::unix::fs::lchown(path, Some(USER), Some(USER)).expect("root may");
-}
-
-fn open_to_all(path: &Path) {
-    fs::set_permissions(path, Permissions::from_mode(0o755)).expect("mode");
 }
 
 /// The end of the drive.
