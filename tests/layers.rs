@@ -198,6 +198,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("assetfs_render", &["engine"]),
     ("assetfs_engine", &["service", "cli"]),
     ("fuser", &["fuse"]),
+    ("assetfs_passthrough", &["fuse"]),
     (
         "reqwest",
         &[

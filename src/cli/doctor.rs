@@ -8,14 +8,23 @@ use crate::fuse::FuseDevice;
 
 use super::exit::{Exit, sentence};
 use super::finding::{Finding, Verdict};
-use super::{dying, indexers, keyring, local_findings, output, settings};
+use super::{doctor_passthrough, dying, indexers, keyring, local_findings, output, settings};
 
 /// Check what this machine has and lacks for mounting a drive
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs doctor")]
-pub(super) struct DoctorArgs {}
+pub(super) struct DoctorArgs {
+    /// Give assetfs-passthrough the capability cap_sys_admin, so that drives of ordinary users read cached files at the speed of
+    /// the disk; needs root
+    #[arg(long)]
+    fix: bool,
+}
 
-pub(super) fn run(_: &DoctorArgs) -> Result<Exit> {
+pub(super) fn run(args: &DoctorArgs) -> Result<Exit> {
+    if args.fix {
+        show(&doctor_passthrough::repair()?);
+        return Ok(Exit::Done);
+    }
     if let Err(error) = dying::free_before_use() {
         eprintln!("assetfs: {}", sentence(&error));
     }
@@ -23,19 +32,14 @@ pub(super) fn run(_: &DoctorArgs) -> Result<Exit> {
         fuse_device(),
         fuse_helper(),
         other_users(),
-        passthrough(),
+        doctor_passthrough::finding(),
         folders(),
         open_files(),
         search(),
     ];
     findings.extend(local_findings::all());
     findings.push(tokens());
-    for finding in &findings {
-        match output::is_json() {
-            true => output::line(finding.json()),
-            false => println!("{}", finding.line()),
-        }
-    }
+    findings.iter().for_each(show);
     let is_missing = |finding: &Finding| matches!(finding.verdict, Verdict::Missing(_));
     let (exit, summary) = match findings.iter().any(is_missing) {
         true => (
@@ -48,6 +52,13 @@ pub(super) fn run(_: &DoctorArgs) -> Result<Exit> {
         println!("{summary}");
     }
     Ok(exit)
+}
+
+fn show(finding: &Finding) {
+    match output::is_json() {
+        true => output::line(finding.json()),
+        false => println!("{}", finding.line()),
+    }
 }
 
 fn fuse_device() -> Finding {
@@ -96,22 +107,6 @@ fn other_users() -> Finding {
     }
 }
 
-fn passthrough() -> Finding {
-    let verdict = if !kernel_at_least(6, 9) {
-        Verdict::Advice("this kernel has no FUSE passthrough (6.9 and later do); cached files are read through the page cache".to_owned())
-    } else if rustix::process::geteuid().is_root() {
-        Verdict::Good("cached files are read at the speed of the disk".to_owned())
-    } else {
-        Verdict::Advice(
-            "passthrough needs root; cached files are read through the page cache".to_owned(),
-        )
-    };
-    Finding {
-        what: "Passthrough",
-        verdict,
-    }
-}
-
 /// Where `assetfs login` keeps a token.
 fn tokens() -> Finding {
     let verdict = match keyring::check() {
@@ -124,17 +119,6 @@ fn tokens() -> Finding {
         what: "Tokens",
         verdict,
     }
-}
-
-fn kernel_at_least(major: u32, minor: u32) -> bool {
-    let release = rustix::system::uname()
-        .release()
-        .to_string_lossy()
-        .into_owned();
-    let mut numbers = release
-        .split(['.', '-'])
-        .map_while(|part| part.parse::<u32>().ok());
-    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
 }
 
 fn folders() -> Finding {

@@ -22,6 +22,7 @@ mod control;
 mod convert;
 mod desktop_notice;
 mod doctor;
+mod doctor_passthrough;
 mod dying;
 mod embed;
 mod event_log;

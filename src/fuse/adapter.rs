@@ -39,11 +39,11 @@ pub(super) struct Adapter {
 }
 
 impl Adapter {
-    pub(super) fn new(drive: Drive, dispatcher: Dispatcher) -> Adapter {
+    pub(super) fn new(drive: Drive, dispatcher: Dispatcher, modes: Arc<OpenModes>) -> Adapter {
         Adapter {
             drive,
             dispatcher,
-            modes: Arc::new(OpenModes::new()),
+            modes,
         }
     }
 
@@ -118,9 +118,11 @@ impl Filesystem for Adapter {
             // Features that an older kernel lacks only affect speed.
             let _ = config.add_capabilities(flag);
         }
-        let passthrough = config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).is_ok()
-            && config.set_max_stack_depth(MAX_STACK_DEPTH).is_ok();
-        self.modes.allow_passthrough(passthrough);
+        if config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).is_ok()
+            && config.set_max_stack_depth(MAX_STACK_DEPTH).is_ok()
+        {
+            self.modes.offer_passthrough();
+        }
         let _ = config.set_max_write(MAX_WRITE_LEN_BYTES);
         let _ = config.set_max_background(MAX_BACKGROUND_REQUESTS);
         let _ = config.set_max_readahead(MAX_WRITE_LEN_BYTES);

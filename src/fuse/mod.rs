@@ -4,10 +4,12 @@
 //! network; a request that has to wait moves to the async runtime and is answered there (see [`dispatch`]).
 
 mod adapter;
+mod backing;
 mod command;
 mod device;
 mod dispatch;
 mod errno;
+mod helper_program;
 mod modes;
 mod mount_table;
 mod mountpoint;
@@ -22,6 +24,7 @@ mod users;
 pub use command::send_command;
 pub use device::FuseDevice;
 pub use errno::errno;
+pub use helper_program::{Distrust, HelperProblem, HelperProgram};
 pub use mount_table::{MountAccess, mount_access, mount_minor, mount_source};
 pub use mountpoint::{
     MountPointError, detach_now, find_mount, mounts, own_mounts, prepare_mount_point, resolved,

@@ -3,54 +3,69 @@
 //! the same until the last close.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use fuser::{BackingId, FopenFlags};
+use fuser::FopenFlags;
 
 use crate::drive::{Ino, OpenedMode};
 use crate::locks::Locked;
+
+use super::backing::{Backing, BackingReply, BackingSource, NotRegistered};
 
 /// The mode of one open for the kernel.
 pub(super) enum KernelMode {
     Flags(FopenFlags),
     /// Passthrough: the kernel reads the backing file itself.
-    Backed(Arc<BackingId>),
+    Backed(Arc<Backing>),
 }
 
 /// The modes of all open inodes.
 pub(super) struct OpenModes {
     open: Mutex<HashMap<Ino, OpenInode>>,
-    /// Cleared when the kernel refuses a backing file: without CAP_SYS_ADMIN it refuses all.
-    passthrough: AtomicBool,
+    passthrough: Mutex<Passthrough>,
+}
+
+/// Whether complete files of the cache are passed to the kernel.
+enum Passthrough {
+    Off,
+    /// The kernel offered it at INIT.
+    Offered,
+    By(BackingSource),
 }
 
 struct OpenInode {
     handles: u32,
-    backing: Option<Arc<BackingId>>,
+    backing: Option<Arc<Backing>>,
 }
 
 impl OpenModes {
     pub(super) fn new() -> OpenModes {
         OpenModes {
             open: Mutex::default(),
-            passthrough: AtomicBool::new(false),
+            passthrough: Mutex::new(Passthrough::Off),
         }
     }
 
-    /// Sets whether the kernel offered passthrough at INIT.
-    pub(super) fn allow_passthrough(&self, allowed: bool) {
-        self.passthrough.store(allowed, Ordering::Relaxed);
+    /// The kernel offered passthrough at INIT.
+    pub(super) fn offer_passthrough(&self) {
+        *self.passthrough.locked() = Passthrough::Offered;
     }
 
-    /// Counts a new handle of `ino` and chooses its mode. `register` creates a backing id for a file.
+    pub(super) fn is_passthrough_offered(&self) -> bool {
+        matches!(*self.passthrough.locked(), Passthrough::Offered)
+    }
+
+    /// Uses passthrough from now on.
+    pub(super) fn register_by(&self, source: BackingSource) {
+        *self.passthrough.locked() = Passthrough::By(source);
+    }
+
+    /// Counts a new handle of `ino` and chooses its mode. `reply` is its reply.
     pub(super) fn opened(
         &self,
         ino: Ino,
         wanted: &OpenedMode,
-        register: impl FnOnce(&File) -> io::Result<BackingId>,
+        reply: &impl BackingReply,
     ) -> KernelMode {
         let mut open = self.open.locked();
         if let Some(inode) = open.get_mut(&ino) {
@@ -60,7 +75,7 @@ impl OpenModes {
                 None => KernelMode::Flags(flags_of(wanted)),
             };
         }
-        let backing = self.back(wanted, register);
+        let backing = self.back(wanted, reply);
         let mode = match &backing {
             Some(backing) => KernelMode::Backed(Arc::clone(backing)),
             None => KernelMode::Flags(flags_of(wanted)),
@@ -86,21 +101,23 @@ impl OpenModes {
         }
     }
 
-    fn back(
-        &self,
-        wanted: &OpenedMode,
-        register: impl FnOnce(&File) -> io::Result<BackingId>,
-    ) -> Option<Arc<BackingId>> {
+    fn back(&self, wanted: &OpenedMode, reply: &impl BackingReply) -> Option<Arc<Backing>> {
         let OpenedMode::Passthrough(file) = wanted else {
             return None;
         };
-        if !self.passthrough.load(Ordering::Relaxed) {
+        let mut passthrough = self.passthrough.locked();
+        let Passthrough::By(source) = &*passthrough else {
             return None;
-        }
-        match register(file) {
+        };
+        match source.register(file, reply) {
             Ok(backing) => Some(Arc::new(backing)),
-            Err(error) => {
-                self.passthrough.store(false, Ordering::Relaxed);
+            Err(NotRegistered::ThisFile(error)) => {
+                tracing::debug!(%error, "a file is not passed through; it uses the page cache instead");
+                None
+            }
+            // Without CAP_SYS_ADMIN the kernel refuses all files.
+            Err(NotRegistered::Anymore(error)) => {
+                *passthrough = Passthrough::Off;
                 tracing::info!(%error, "passthrough is not available; files use the page cache instead");
                 None
             }

@@ -1,7 +1,6 @@
 //! Converts results of the drive to replies of fuser; one implementation per kind of reply.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -178,11 +177,10 @@ impl Reply<Opened> for OpenedFile {
         match result {
             Ok(Opened { fh, mode }) => {
                 let fh = FileHandle(fh.0);
-                let register = |file: &File| reply.open_backing(file);
-                match self.modes.opened(self.ino, &mode, register) {
+                match self.modes.opened(self.ino, &mode, &reply) {
                     KernelMode::Flags(flags) => reply.opened(fh, flags),
                     KernelMode::Backed(backing) => {
-                        reply.opened_passthrough(fh, FopenFlags::empty(), &backing);
+                        reply.opened_passthrough(fh, FopenFlags::empty(), backing.id());
                     }
                 }
             }
@@ -203,8 +201,7 @@ impl Reply<(Entry, Opened)> for CreatedFile {
         match result {
             Ok((entry, Opened { fh, mode })) => {
                 let (attr, fh) = (file_attr(&entry.attributes), FileHandle(fh.0));
-                let register = |file: &File| reply.open_backing(file);
-                match self.modes.opened(entry.attributes.ino, &mode, register) {
+                match self.modes.opened(entry.attributes.ino, &mode, &reply) {
                     KernelMode::Flags(flags) => {
                         reply.created(&entry.ttl, &attr, GENERATION, fh, flags);
                     }
@@ -214,7 +211,7 @@ impl Reply<(Entry, Opened)> for CreatedFile {
                         GENERATION,
                         fh,
                         FopenFlags::empty(),
-                        &backing,
+                        backing.id(),
                     ),
                 }
             }

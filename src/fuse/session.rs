@@ -1,7 +1,9 @@
 //! A mounted session: options, threads and end.
 
 use std::io;
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use fuser::{BackgroundSession, Config, MountOption, Session, SessionACL};
 use thiserror::Error;
@@ -10,8 +12,10 @@ use tokio::runtime::Handle;
 use crate::drive::Drive;
 
 use super::adapter::Adapter;
+use super::backing::BackingSource;
 use super::device::FuseDevice;
 use super::dispatch::Dispatcher;
+use super::modes::OpenModes;
 use super::readahead;
 
 /// Subtype in the mount table, by which the commands find assetfs mounts.
@@ -41,6 +45,8 @@ pub struct MountOptions {
     pub extra: Vec<String>,
     /// The source that the mount table shows; mount(8) knows by it that a line of fstab is mounted.
     pub source: Option<String>,
+    /// The private folder with the cached files of this account.
+    pub cache_dir: PathBuf,
 }
 
 /// A failed mount.
@@ -98,9 +104,19 @@ pub fn mount(
     options: &MountOptions,
     runtime: Handle,
 ) -> Result<Mounted, MountError> {
-    let adapter = Adapter::new(drive.clone(), Dispatcher::new(runtime, DISK_THREADS));
+    let modes = Arc::new(OpenModes::new());
+    let dispatcher = Dispatcher::new(runtime, DISK_THREADS);
+    let adapter = Adapter::new(drive.clone(), dispatcher, Arc::clone(&modes));
     let failed = |error| MountError::new(mount_point, options.access, &error);
     let session = Session::new(adapter, mount_point, &config(options)).map_err(failed)?;
+    if modes.is_passthrough_offered() {
+        match BackingSource::of_mount(session.as_fd(), &options.cache_dir) {
+            Ok(source) => modes.register_by(source),
+            Err(error) => tracing::info!(
+                "passthrough is not available, so cached files use the page cache: {error}; `assetfs doctor` says what to do"
+            ),
+        }
+    }
     let session = session.spawn().map_err(failed)?;
     readahead::raise(mount_point);
     Ok(Mounted { session })

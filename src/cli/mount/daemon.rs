@@ -159,6 +159,7 @@ async fn serve_async(plan: &MountPlan, ready: impl FnOnce(Greeting)) -> Result<E
         read_only: plan.read_only,
         extra: plan.kernel_options.clone(),
         source: plan.source.clone(),
+        cache_dir: parts.places.cache.path().to_owned(),
     };
     let runtime = tokio::runtime::Handle::current();
     let mounted = fuse::mount(&parts.drive, &plan.mount_point, &options, runtime)?;

@@ -6,7 +6,9 @@ mod cache;
 mod commands;
 mod faults;
 mod modes;
+mod passthrough;
 mod repair;
+mod user;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

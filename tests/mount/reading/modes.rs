@@ -1,17 +1,15 @@
 //! The ways to read a file, on drives of root and of other users.
 
-use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Command;
 
+use super::user::User;
 use super::{MIB, World, cache_has_room, forget_pages};
-use crate::support::{ASSETFS, run, text, wait_until};
+use crate::support::{run, text, wait_until};
 use crate::{needs_fuse, needs_program, needs_root};
 
-const EVERY_WAY: &str = r#"
+pub(super) const EVERY_WAY: &str = r#"
 import hashlib, mmap, os, sys
 path, want = sys.argv[1], sys.argv[2]
 def check(name, data):
@@ -119,94 +117,6 @@ fn a_complete_file_is_read_by_the_kernel_alone() {
     world.fixture.mount(&[]);
     world.assert_whole();
     wait_until("the cache is verified", || is_read_past_the_drive(&world));
-}
-
-/// A user without rights, in a mount namespace with its own `/dev/fuse`. udev lets every user open it; many containers
-/// give it to root alone.
-struct User {
-    namespace: Child,
-    home: PathBuf,
-    token: OsString,
-}
-
-impl User {
-    fn new(world: &World, mode_of_device: &str) -> User {
-        let scratch = world.fixture.scratch.path();
-        run(Command::new("chmod").arg("755").arg(scratch));
-        let home = scratch.join("user");
-        fs::create_dir(&home).expect("a folder");
-        run(Command::new("chown").arg("nobody").arg(&home));
-        fs::copy(ASSETFS, home.join("assetfs")).expect("a copy that the user may run");
-        User {
-            namespace: namespace_with_device(&scratch.join("fuse"), mode_of_device),
-            home,
-            token: world.fixture.service.token().into(),
-        }
-    }
-
-    fn mount_point(&self) -> PathBuf {
-        self.home.join("mnt")
-    }
-
-    fn mount(&self, world: &World) -> Output {
-        let mut mount = self.assetfs();
-        mount.arg("mount").arg(self.mount_point());
-        mount.args(["--base-url", &world.fixture.service.base_url]);
-        mount.arg("--state-dir").arg(self.home.join("state"));
-        mount.arg("--cache-dir").arg(self.home.join("cache"));
-        self.run(&mount)
-    }
-
-    fn assetfs(&self) -> Command {
-        Command::new(self.home.join("assetfs"))
-    }
-
-    fn cat(&self, path: &Path) -> Vec<u8> {
-        self.run(Command::new("cat").arg(path)).stdout
-    }
-
-    fn run(&self, command: &Command) -> Output {
-        Command::new("nsenter")
-            .arg(format!("--mount=/proc/{}/ns/mnt", self.namespace.id()))
-            .args(["setpriv", "--reuid=nobody", "--regid=nogroup"])
-            .args(["--clear-groups", "timeout", "60"])
-            .arg(command.get_program())
-            .args(command.get_args())
-            .env("HOME", &self.home)
-            .env("ASSETFS_TOKEN", &self.token)
-            .output()
-            .expect("nsenter runs")
-    }
-}
-
-impl Drop for User {
-    fn drop(&mut self) {
-        // The mounts in the namespace end with its last process.
-        let _ = self.namespace.kill();
-        let _ = self.namespace.wait();
-    }
-}
-
-/// A process in its own mount namespace, where `/dev/fuse` is a device made at `node` with this mode.
-fn namespace_with_device(node: &Path, mode: &str) -> Child {
-    let node = node.display();
-    // The drives of other tests would live on here when they are unmounted.
-    let alone = "grep fuse.assetfs /proc/self/mountinfo | cut -d' ' -f5 | xargs -r -n 1 umount -l";
-    let script = format!(
-        "{alone} || true; mknod {node} c 10 229; chmod {mode} {node}; mount --bind {node} /dev/fuse; echo ready; exec sleep 300"
-    );
-    let mut holder = Command::new("unshare")
-        .args(["--mount", "sh", "-ec", &script])
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("unshare runs");
-    let mut ready = String::new();
-    let output = holder.stdout.take().expect("a pipe");
-    BufReader::new(output)
-        .read_line(&mut ready)
-        .expect("a line");
-    assert_eq!(ready, "ready\n");
-    holder
 }
 
 #[test]
