@@ -15,7 +15,11 @@ const CHECKPOINT: usize = 40;
 pub type MakeFronts = fn(&World) -> Vec<Box<dyn Front>>;
 
 /// What was different.
-pub struct Difference(pub String);
+pub struct Difference {
+    pub text: String,
+    /// Equal for what is probably the same fault.
+    pub kind: String,
+}
 
 /// `patience` is how long the pictures may take to become equal.
 pub fn run(make: MakeFronts, steps: &[Step], patience: Duration) -> Result<(), Difference> {
@@ -59,7 +63,8 @@ fn compare_outcome(
         return Ok(());
     }
     let text = format!("operation {number}, {op:?}: {outcome:?} instead of {expected:?}");
-    Err(Difference(text))
+    let kind = format!("{op:?}");
+    Err(Difference { text, kind })
 }
 
 fn compare_all(
@@ -80,7 +85,8 @@ fn compare_all(
             if Instant::now() > end {
                 let different = difference(&expected, &picture);
                 let text = format!("after operation {at}, actor {actor} sees:\n{different}");
-                return Err(Difference(text));
+                let kind = "picture".to_owned();
+                return Err(Difference { text, kind });
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(200));

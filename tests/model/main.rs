@@ -96,7 +96,7 @@ fn kept(steps: Vec<Step>) -> Vec<Step> {
 }
 
 fn report(front: &str, plan: Plan, make: MakeFronts, seed: u64, different: &Difference) -> ! {
-    eprintln!("seed {seed}: {}\nIt is made shorter.", different.0);
+    eprintln!("seed {seed}: {}\nIt is made shorter.", different.text);
     let all: Vec<(usize, Step)> = kept(Generator::history(seed, plan))
         .into_iter()
         .enumerate()
@@ -105,12 +105,13 @@ fn report(front: &str, plan: Plan, make: MakeFronts, seed: u64, different: &Diff
         steps.iter().map(|(_, step)| step.clone()).collect()
     };
     let short = shrunk(all, SHRINKING, |steps| {
-        compare::run(make, &plain(steps), SHORT).is_err()
+        let again = compare::run(make, &plain(steps), SHORT);
+        again.is_err_and(|again| again.kind == different.kind)
     });
     for (number, step) in &short {
         eprintln!("{number:4} actor {}: {:?}", step.actor, step.op);
     }
-    if let Err(Difference(text)) = compare::run(make, &plain(&short), SHORT) {
+    if let Err(Difference { text, .. }) = compare::run(make, &plain(&short), SHORT) {
         eprintln!("{text}");
     }
     let numbers: Vec<String> = short.iter().map(|(number, _)| number.to_string()).collect();

@@ -55,6 +55,13 @@ impl Optimized {
     }
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preset {
+    pub text: Content,
+    /// Who wrote this text; others see indented JSON.
+    pub by: BTreeSet<ActorId>,
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Model {
     pub drafts: BTreeMap<(ActorId, String), Files>,
@@ -62,7 +69,7 @@ pub struct Model {
     /// Versions that were replaced; each is shown as `NAME~ID`.
     pub replaced: Vec<(String, Finished)>,
     pub results: Vec<Optimized>,
-    pub presets: BTreeMap<String, Content>,
+    pub presets: BTreeMap<String, Preset>,
     serials: u32,
 }
 
@@ -169,8 +176,12 @@ impl Model {
                 Ok(())
             }
             Op::Replace(name, content) => self.replace(actor, name, content),
-            Op::WritePreset(name, content) => {
-                self.presets.insert(name.clone(), content.clone());
+            Op::WritePreset(name, text) => {
+                let old = self.presets.remove(name).filter(|old| old.text == *text);
+                let mut by = old.map_or_else(BTreeSet::new, |old| old.by);
+                by.insert(actor);
+                let text = text.clone();
+                self.presets.insert(name.clone(), Preset { text, by });
                 Ok(())
             }
             Op::RemovePreset(name) => self.presets.remove(name).map(drop).ok_or(Errno::NOENT),
@@ -199,7 +210,9 @@ impl Model {
             }
             Op::Rename(from, to) => {
                 let is_of_one = split(from).0 == split(to).0 && from != to;
+                // For what is below the target the kernel answers before the drive is asked.
                 (!is_model(to) || is_of_one)
+                    && !is_below(from, to)
                     && Content::is_model_name(from) == Content::is_model_name(to)
             }
             Op::CommitAndRemove(name) => {

@@ -59,6 +59,14 @@ impl ApiFront {
         Ok(Ok(id))
     }
 
+    /// Whether a job of a model that is deleted is paid is a matter of luck.
+    async fn until_no_job_runs(&self) -> Answer<()> {
+        while !self.client.optimizations().running(NOW).await?.is_empty() {
+            tokio::time::sleep(Duration::from_millis(3)).await;
+        }
+        Ok(())
+    }
+
     async fn call(&self, op: &Op) -> Answer<Outcome> {
         match op {
             Op::Upload(name, files) => self.upload(name, files).await?,
@@ -89,7 +97,10 @@ impl ApiFront {
                 }
             }
             Op::RemoveAll(name) => match self.asset(name).await? {
-                Some(id) => self.client.assets().delete(id).await?,
+                Some(id) => {
+                    self.until_no_job_runs().await?;
+                    self.client.assets().delete(id).await?;
+                }
                 None => return Ok(Err(Errno::NOENT)),
             },
             Op::WritePreset(name, text) => self.write_preset(name, text).await?,
@@ -294,8 +305,8 @@ impl Front for ApiFront {
             let tags = in_order(result.tags.iter().cloned());
             lines.push(format!("result of {source:?} is done, tags {tags}"));
         }
-        for (name, text) in &model.presets {
-            let text = String::from_utf8(text.bytes()).expect("text");
+        for (name, preset) in &model.presets {
+            let text = String::from_utf8(preset.text.bytes()).expect("text");
             lines.push(format!("preset {name}: {text}"));
         }
         let embeds: usize = model.results.iter().map(|it| it.embeds.len()).sum();

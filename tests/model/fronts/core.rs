@@ -47,6 +47,10 @@ impl Machine {
 
 impl Calls for Machine {
     fn mkdir(&self, path: &str) -> Result<(), Errno> {
+        // The kernel looks the name up first.
+        if self.call(async |tree| tree.look(path).await).is_ok() {
+            return Err(Errno::EXIST);
+        }
         self.below(path, self.call(async |tree| tree.mkdir(path).await))
     }
 

@@ -39,7 +39,7 @@ pub fn act(calls: &dyn Calls, op: &Op) -> Outcome {
         Op::Commit(name) => calls.write(&raw(&format!("{name}/.assetfs/ctl")), b"commit"),
         Op::CommitAndRemove(name) => {
             calls.write(&raw(&format!("{name}/.assetfs/ctl")), b"commit")?;
-            remove_all(calls, &raw(name))
+            calls.remove_all(&raw(name))
         }
         Op::Optimize(model, name, text) => calls.write(
             &raw(&format!("{model}/optimize/{name}.json")),
@@ -84,8 +84,14 @@ fn joined(tags: &BTreeSet<String>) -> String {
     tags.join(",")
 }
 
-/// Files that the service adds while `rm -r` runs are deleted with the model; what `rm` listed may be gone.
+/// `rm -r`, once the jobs of the model have ended: whether one that runs is paid is a matter of luck.
 fn remove_all(calls: &dyn Calls, path: &str) -> Outcome {
+    let folder = format!("{path}/optimize");
+    for (name, _) in calls.rows(&folder).unwrap_or_default() {
+        if name.ends_with(".status") {
+            wait_for(calls, &format!("{folder}/{name}"), "done")?;
+        }
+    }
     calls.remove_all(path)
 }
 
@@ -371,8 +377,12 @@ pub fn expected(model: &Model, actor: ActorId) -> Vec<String> {
         }
     }
     lines.extend(model.results.iter().map(|it| expected_result(model, it)));
-    for (name, content) in &model.presets {
-        let config = String::from_utf8(content.bytes()).expect("text");
+    for (name, preset) in &model.presets {
+        let mut config = String::from_utf8(preset.text.bytes()).expect("text");
+        if !preset.by.contains(&actor) {
+            let value: serde_json::Value = serde_json::from_str(&config).expect("JSON");
+            config = serde_json::to_string_pretty(&value).expect("JSON");
+        }
         lines.push(format!("presets/{name}.json: {config}"));
     }
     let embeds: usize = model.results.iter().map(|it| it.embeds.len()).sum();
