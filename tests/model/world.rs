@@ -37,9 +37,11 @@ esac
 /// A folder in memory if possible: a kill of a process loses nothing that a disk would keep.
 fn scratch() -> TempDir {
     let shm = Path::new("/dev/shm");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("assetfs-model");
     let dir = match shm.is_dir() {
-        true => tempfile::tempdir_in(shm),
-        false => tempfile::tempdir(),
+        true => builder.tempdir_in(shm),
+        false => builder.tempdir(),
     };
     dir.expect("a temporary folder")
 }
@@ -124,7 +126,8 @@ impl World {
             |drive| {
                 drive.refresh = Duration::from_millis(20);
                 drive.delete_limit = u32::MAX;
-                drive.restore_after = Duration::from_millis(300);
+                // No part that `rm -r` has hidden comes back because the machine is busy.
+                drive.restore_after = Duration::from_secs(300);
             },
         ));
         Machine { runtime, mounted }
