@@ -44,9 +44,35 @@ pub enum Op {
     WritePreset(String, Content),
     RemovePreset(String),
     RenamePreset(String, String),
+    /// The same while the service has a fault.
+    Faulty(Fault, Box<Op>),
     Remount,
     Kill,
     KillService,
+}
+
+/// What half of the requests meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    Busy,
+    DropBefore,
+    DropAfter,
+    CutReply,
+    Slow,
+}
+
+impl Fault {
+    /// As a plan of the service.
+    pub fn plan(self) -> String {
+        let fault = match self {
+            Fault::Busy => r#"kind = "status", status = 503"#,
+            Fault::DropBefore => r#"kind = "drop_before""#,
+            Fault::DropAfter => r#"kind = "drop_after""#,
+            Fault::CutReply => r#"kind = "cut_reply", bytes = 10"#,
+            Fault::Slow => r#"kind = "latency", ms = 20"#,
+        };
+        format!("[[rule]]\nchance = 0.5\nfault = {{ {fault} }}\n")
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +89,9 @@ pub struct Plan {
     /// The actors that have drafts: the others call the API.
     pub drives: usize,
     pub has_kills: bool,
+    pub has_faults: bool,
+    /// The number of the first actor's user: users of one drive have names of their own.
+    pub user: usize,
 }
 
 /// Random numbers from a seed (SplitMix64).
@@ -125,6 +154,14 @@ impl Generator {
         }
         // An error is an outcome like others.
         let _: Result<(), Errno> = self.model.apply(actor, &op);
+        let is_sent = matches!(
+            op,
+            Op::Commit(_) | Op::Optimize(..) | Op::Tag(..) | Op::RemoveAll(_) | Op::WritePreset(..)
+        );
+        let op = match self.plan.has_faults && is_sent && self.dice.chance(50) {
+            true => Op::Faulty(self.fault(), Box::new(op)),
+            false => op,
+        };
         self.steps.push(Step { actor, op });
     }
 
@@ -152,6 +189,17 @@ impl Generator {
         }
     }
 
+    fn fault(&mut self) -> Fault {
+        let faults = [
+            Fault::Busy,
+            Fault::DropBefore,
+            Fault::DropAfter,
+            Fault::CutReply,
+            Fault::Slow,
+        ];
+        self.dice.pick(&faults).expect("one")
+    }
+
     fn number(&mut self) -> u32 {
         self.numbers += 1;
         self.numbers
@@ -163,7 +211,8 @@ impl Generator {
 
     /// A name of the actor's own, whether something has it or not.
     fn name(&mut self, actor: ActorId) -> String {
-        format!("{}{}", ["n", "m", "p"][actor], self.dice.below(5))
+        let user = ["n", "m", "p", "q"][actor + self.plan.user];
+        format!("{user}{}", self.dice.below(5))
     }
 
     /// A path in a draft, mostly of what is there.
@@ -297,7 +346,7 @@ impl Generator {
         let presets: Vec<String> = self.model.presets.keys().cloned().collect();
         let preset = self.dice.pick(&presets);
         let new_text = format!("{}{actor}", self.dice.pick(&["web", "phone"])?);
-        let new_preset = format!("preset{}", self.dice.below(4));
+        let new_preset = format!("preset{}{}", self.plan.user, self.dice.below(4));
         Some(match self.dice.below(100) {
             0..30 => {
                 let config = Content::Config(self.dice.below(4) as u32);

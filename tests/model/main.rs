@@ -29,6 +29,8 @@ use world::World;
 
 /// Operations of a history.
 const OPERATIONS: usize = 200;
+/// Operations of each front in the tests of the project.
+const FEW: usize = 1_200;
 /// Histories that run at the same time: they mostly wait.
 const AT_ONCE: usize = 2;
 /// How often a history that fails is run again to make it shorter.
@@ -127,6 +129,8 @@ const fn plan(actors: usize, drives: usize) -> Plan {
         actors,
         drives,
         has_kills: false,
+        has_faults: false,
+        user: 0,
     }
 }
 
@@ -140,7 +144,7 @@ fn one_drive(world: &World) -> Vec<Box<dyn Front>> {
 
 #[test]
 fn a_drive_does_what_the_model_says() {
-    check("core", plan(1, 1), one_drive, 2_000);
+    check("core", plan(1, 1), one_drive, FEW);
 }
 
 #[test]
@@ -149,7 +153,43 @@ fn a_drive_that_is_killed_does_what_the_model_says() {
         has_kills: true,
         ..plan(1, 1)
     };
-    check("kills", plan, one_drive, 2_000);
+    check("kills", plan, one_drive, FEW);
+}
+
+#[test]
+fn a_drive_whose_service_fails_does_what_the_model_says() {
+    let plan = Plan {
+        has_kills: true,
+        has_faults: true,
+        ..plan(1, 1)
+    };
+    check("faults", plan, one_drive, FEW);
+}
+
+#[test]
+fn users_of_a_drive_at_the_same_time_do_what_the_model_says() {
+    let begun = Instant::now();
+    let seed = setting("ASSETFS_MODEL_SEED").unwrap_or(1);
+    let operations = setting("ASSETFS_MODEL_OPERATIONS").map_or(FEW, |it| it as usize);
+    for seed in seed..seed + operations.div_ceil(4 * OPERATIONS) as u64 {
+        let user = |user| Plan { user, ..plan(1, 1) };
+        let users =
+            (0..4).map(|number| Generator::history(4 * seed + number, user(number as usize)));
+        let world = World::new();
+        let drive = world.mount("machine0");
+        let users: Vec<_> = users.collect();
+        if let Err(different) = compare::run_together(&drive, &users) {
+            panic!(
+                "{}\nAgain, if the threads meet as before: scripts/check/model 1 --front together --seed {seed}",
+                different.text
+            );
+        }
+        drive.close();
+    }
+    println!(
+        "together: {operations} operations in {:.1} s",
+        begun.elapsed().as_secs_f64()
+    );
 }
 
 fn two_drives(world: &World) -> Vec<Box<dyn Front>> {
@@ -162,7 +202,7 @@ fn two_drives(world: &World) -> Vec<Box<dyn Front>> {
 
 #[test]
 fn two_drives_of_an_account_do_what_the_model_says() {
-    check("two", plan(2, 2), two_drives, 2_000);
+    check("two", plan(2, 2), two_drives, FEW);
 }
 
 fn the_api(world: &World) -> Vec<Box<dyn Front>> {
@@ -171,12 +211,12 @@ fn the_api(world: &World) -> Vec<Box<dyn Front>> {
 
 #[test]
 fn the_service_does_what_the_model_says() {
-    check("api", plan(1, 0), the_api, 500);
+    check("api", plan(1, 0), the_api, FEW);
 }
 
 #[test]
 fn a_drive_and_a_program_of_an_account_do_what_the_model_says() {
-    check("mixed", plan(2, 1), one_drive, 2_000);
+    check("mixed", plan(2, 1), one_drive, FEW);
 }
 
 fn a_mount(world: &World) -> Vec<Box<dyn Front>> {
@@ -188,5 +228,5 @@ fn a_mount(world: &World) -> Vec<Box<dyn Front>> {
 
 #[test]
 fn a_mount_does_what_the_model_says() {
-    check("kernel", plan(1, 1), a_mount, 1_000);
+    check("kernel", plan(1, 1), a_mount, FEW);
 }

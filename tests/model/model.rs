@@ -190,8 +190,32 @@ impl Model {
                 self.presets.insert(to.clone(), content);
                 Ok(())
             }
+            Op::Faulty(_, op) => self.apply(actor, op),
             Op::Remount | Op::Kill | Op::KillService => Ok(()),
         }
+    }
+
+    /// Adds what users with names of their own have done.
+    pub fn add(&mut self, other: Model) {
+        let serials = self.serials;
+        let moved = |mut finished: Finished| {
+            finished.serial += serials;
+            finished
+        };
+        self.drafts.extend(other.drafts);
+        let models = other.models.into_iter();
+        self.models
+            .extend(models.map(|(name, it)| (name, moved(it))));
+        let replaced = other.replaced.into_iter();
+        self.replaced
+            .extend(replaced.map(|(name, it)| (name, moved(it))));
+        self.results
+            .extend(other.results.into_iter().map(|mut result| {
+                result.source += serials;
+                result
+            }));
+        self.presets.extend(other.presets);
+        self.serials += other.serials;
     }
 
     /// Whether the model says what an operation does. Not covered: single files that are removed in a model (they are hidden
@@ -200,6 +224,7 @@ impl Model {
         let is_model = |path: &str| self.models.contains_key(split(path).0);
         let draft = |name: &str| self.drafts.get(&(actor, name.to_owned()));
         match op {
+            Op::Faulty(_, op) => self.covers(actor, op),
             Op::RemoveFile(path) | Op::RemoveDir(path) => !is_model(path),
             Op::Write(path, content) => {
                 Content::is_model_name(path) == matches!(content, Content::Model(_))

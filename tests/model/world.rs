@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assetfs::client::{Client, ClientConfig};
-use assetfs::service::WorkerCommand;
+use assetfs::service::{ChaosPlan, WorkerCommand};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
+use crate::history::Fault;
 use crate::support::account::{Account, Mounted};
 
 /// Writes what the engine would write, without reading the model.
@@ -121,6 +122,7 @@ impl World {
             |outbox| {
                 outbox.settle = Duration::from_secs(3600);
                 outbox.look_for_lost = Duration::from_secs(1);
+                outbox.answer_within = Duration::from_millis(300);
                 outbox.first_poll = Duration::from_millis(5);
             },
             |drive| {
@@ -131,6 +133,11 @@ impl World {
             },
         ));
         Machine { runtime, mounted }
+    }
+
+    pub fn set_fault(&mut self, fault: Option<Fault>) {
+        let plan = fault.map(|it| ChaosPlan::parse(&it.plan()).expect("a plan"));
+        self.account.set_faults(plan);
     }
 
     pub fn kill_service(&mut self) {

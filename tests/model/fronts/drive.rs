@@ -74,6 +74,7 @@ pub fn act(calls: &dyn Calls, op: &Op) -> Outcome {
             &format!("presets/{to}.json"),
         ),
         Op::Order(..) => unreachable!("a call of the API"),
+        Op::Faulty(_, op) => act(calls, op),
         Op::Remount | Op::Kill | Op::KillService => Ok(()),
     }
 }
