@@ -107,11 +107,20 @@ impl Account {
         worker: WorkerCommand,
         change: impl FnOnce(&mut ServiceConfig),
     ) -> Account {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        Account::in_folder(dir, worker, change).await
+    }
+
+    /// An account whose service and state are in this folder.
+    pub async fn in_folder(
+        dir: TempDir,
+        worker: WorkerCommand,
+        change: impl FnOnce(&mut ServiceConfig),
+    ) -> Account {
         let _ = tracing_subscriber::fmt()
             .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
             .with_test_writer()
             .try_init();
-        let dir = tempfile::tempdir().expect("a temporary folder");
         let mut service_config = ServiceConfig::new(dir.path().join("service"), worker);
         change(&mut service_config);
         let service = Service::start(service_config.clone())
@@ -189,6 +198,11 @@ impl Account {
         if let Some(service) = self.service.take() {
             service.shutdown().await;
         }
+    }
+
+    /// Ends the service as a kill does: nothing that it does is finished.
+    pub fn kill_service(&mut self) {
+        drop(self.service.take());
     }
 
     /// Starts the service again at its address.
@@ -295,6 +309,18 @@ impl Account {
         first_poll: Duration,
         change: impl FnOnce(&mut DriveConfig),
     ) -> Mounted {
+        let quick = |config: &mut OutboxConfig| config.first_poll = first_poll;
+        self.mount_changed(client, state, quick, change).await
+    }
+
+    /// Opens a drive with changed settings of its outbox, too.
+    pub async fn mount_changed(
+        &self,
+        client: Client,
+        state: &str,
+        change_outbox: impl FnOnce(&mut OutboxConfig),
+        change: impl FnOnce(&mut DriveConfig),
+    ) -> Mounted {
         let state = self.dir.path().join(state);
         std::fs::create_dir_all(&state).expect("a state folder");
         let limits = CacheLimits {
@@ -304,7 +330,7 @@ impl Account {
         let cache = open_cache(&state.join("cache"), limits).await;
         let meta = MetaStore::open(state.join("meta.redb")).expect("a store");
         let mut outbox_config = OutboxConfig::new(state.join("outbox"));
-        outbox_config.first_poll = first_poll;
+        change_outbox(&mut outbox_config);
         let (outbox, events) = Outbox::open(outbox_config, client.clone()).expect("an outbox");
         let mut config = DriveConfig::new("test account", state.join("outbox"));
         config.refresh = Duration::from_millis(100);

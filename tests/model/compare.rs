@@ -1,0 +1,202 @@
+//! Runs a history on its fronts and on the model, and compares what every front says and shows.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use crate::fronts::calls::Calls;
+use crate::fronts::{Ending, Front, drive};
+use crate::history::{ActorId, Op, Step};
+use crate::model::{Model, Outcome};
+use crate::world::World;
+
+/// Operations between two comparisons of everything.
+const CHECKPOINT: usize = 40;
+
+/// Makes the fronts of a history, an actor each.
+pub type MakeFronts = fn(&World) -> Vec<Box<dyn Front>>;
+
+/// What was different.
+pub struct Difference {
+    pub text: String,
+    /// Equal for what is probably the same fault.
+    pub kind: String,
+}
+
+/// `patience` is how long the pictures may take to become equal.
+pub fn run(make: MakeFronts, steps: &[Step], patience: Duration) -> Result<(), Difference> {
+    let mut stage = Stage {
+        world: World::new(),
+        fronts: Vec::new(),
+        model: Model::default(),
+        patience,
+    };
+    stage.fronts = make(&stage.world);
+    let mut done = 0;
+    for (number, Step { actor, op }) in steps.iter().enumerate() {
+        if !stage.model.covers(*actor, op) {
+            continue;
+        }
+        stage.act(number, *actor, op)?;
+        done += 1;
+        if done % CHECKPOINT == 0 {
+            stage.compare(&[stage.model.clone()], number)?;
+        }
+    }
+    stage.compare(&[stage.model.clone()], steps.len()).map(drop)
+}
+
+/// An account, its fronts and its model.
+struct Stage {
+    // Dropped before the folders of the world.
+    fronts: Vec<Box<dyn Front>>,
+    world: World,
+    model: Model,
+    patience: Duration,
+}
+
+impl Stage {
+    fn act(&mut self, number: usize, actor: ActorId, op: &Op) -> Result<(), Difference> {
+        let before = self.model.clone();
+        let expected = self.model.apply(actor, op);
+        let front = &mut self.fronts[actor];
+        match op {
+            Op::Remount => front.restart(&self.world, Ending::Unmounted),
+            Op::Kill => front.restart(&self.world, Ending::Killed),
+            Op::KillService => {
+                self.world.kill_service();
+                self.world.start_service();
+            }
+            Op::Faulty(fault, _) => {
+                self.world.set_fault(Some(*fault));
+                let outcome = front.act(op);
+                self.world.set_fault(None);
+                if is_fault(op, outcome) {
+                    // It may have been done all the same.
+                    let possible = [self.model.clone(), before];
+                    let found = self.compare(&possible, number)?;
+                    self.model = possible[found].clone();
+                } else {
+                    compare_outcome(number, op, expected, outcome)?;
+                }
+            }
+            _ => compare_outcome(number, op, expected, front.act(op))?,
+        }
+        Ok(())
+    }
+
+    /// Which of the possible models all fronts show, after a while.
+    fn compare(&mut self, possible: &[Model], at: usize) -> Result<usize, Difference> {
+        let end = Instant::now() + self.patience;
+        let mut pause = Duration::from_millis(2);
+        loop {
+            let pictures: Vec<_> = self.fronts.iter_mut().map(|it| it.picture()).collect();
+            let differs = |model: &Model| {
+                let pairs = self.fronts.iter().zip(&pictures).enumerate();
+                let mut pairs = pairs.map(|(actor, it)| (actor, it.0.expected(model), it.1));
+                pairs.find(|(_, expected, picture)| expected != *picture)
+            };
+            let found = possible.iter().map(differs);
+            let found: Vec<_> = found.collect();
+            if let Some(found) = found.iter().position(Option::is_none) {
+                return Ok(found);
+            }
+            if Instant::now() > end
+                && let Some(Some((actor, expected, picture))) = found.into_iter().next()
+            {
+                let different = difference(&expected, picture);
+                let text = format!("after operation {at}, actor {actor} sees:\n{different}");
+                let kind = "picture".to_owned();
+                return Err(Difference { text, kind });
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(200));
+        }
+    }
+}
+
+/// What a fault may do to an operation. What is sent later is accepted in any case.
+fn is_fault(op: &Op, outcome: Outcome) -> bool {
+    let Op::Faulty(_, op) = op else {
+        return false;
+    };
+    match outcome {
+        Err(Errno::IO | Errno::TIMEDOUT | Errno::BUSY) => {
+            matches!(**op, Op::Tag(..) | Op::RemoveAll(_) | Op::Commit(_))
+        }
+        // A list that may be old is no reason to delete something.
+        Err(Errno::PERM) => matches!(**op, Op::RemoveAll(_)),
+        _ => false,
+    }
+}
+
+fn compare_outcome(
+    number: usize,
+    op: &Op,
+    expected: Outcome,
+    outcome: Outcome,
+) -> Result<(), Difference> {
+    if expected == outcome {
+        return Ok(());
+    }
+    let text = format!("operation {number}, {op:?}: {outcome:?} instead of {expected:?}");
+    let kind = format!("{op:?}");
+    Err(Difference { text, kind })
+}
+
+/// Users of one drive at the same time, each with names of their own: a thread each.
+pub fn run_together(calls: &(dyn Calls + Sync), users: &[Vec<Step>]) -> Result<(), Difference> {
+    let one = |steps: &Vec<Step>| -> Result<Model, Difference> {
+        let mut model = Model::default();
+        for (number, Step { op, .. }) in steps.iter().enumerate() {
+            if model.covers(0, op) {
+                let expected = model.apply(0, op);
+                compare_outcome(number, op, expected, drive::act(calls, op))?;
+            }
+        }
+        Ok(model)
+    };
+    let models = std::thread::scope(|scope| {
+        let threads: Vec<_> = users
+            .iter()
+            .map(|steps| scope.spawn(|| one(steps)))
+            .collect();
+        let ended = threads
+            .into_iter()
+            .map(|thread| thread.join().expect("a user"));
+        ended.collect::<Result<Vec<_>, _>>()
+    })?;
+    let mut all = Model::default();
+    models.into_iter().for_each(|model| all.add(model));
+    let (expected, end) = (drive::expected(&all, 0), Instant::now() + drive::PATIENCE);
+    loop {
+        let picture = drive::picture(calls);
+        if picture == expected {
+            return Ok(());
+        }
+        if Instant::now() > end {
+            let text = difference(&expected, &picture);
+            let kind = "picture".to_owned();
+            return Err(Difference { text, kind });
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Lines that are missing (`-`) and lines that should not be there (`+`).
+fn difference(expected: &[String], picture: &[String]) -> String {
+    let mut counts: BTreeMap<&String, i64> = BTreeMap::new();
+    for line in expected {
+        *counts.entry(line).or_default() -= 1;
+    }
+    for line in picture {
+        *counts.entry(line).or_default() += 1;
+    }
+    let lines = counts.into_iter().filter_map(|(line, count)| match count {
+        0 => None,
+        1.. => Some(format!("  + {line}")),
+        _ => Some(format!("  - {line}")),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

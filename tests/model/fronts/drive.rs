@@ -1,0 +1,438 @@
+//! A drive, with or without a kernel: operations as system calls, and what they show.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use super::calls::{Calls, Kind, Position};
+use crate::content::Content;
+use crate::history::{ActorId, Op};
+use crate::model::{Model, Node, Optimized, Outcome};
+use crate::world::POINTS;
+
+/// How long a service that has nothing else to do may take.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+const TAGS: &str = "user.xdg.tags";
+
+pub fn act(calls: &dyn Calls, op: &Op) -> Outcome {
+    let raw = |path: &str| format!("rawmodels/{path}");
+    match op {
+        Op::MakeDir(path) => calls.mkdir(&raw(path)),
+        Op::Write(path, content) => calls.write(&raw(path), &content.bytes()),
+        Op::Append(path, content) => calls.write_at(&raw(path), Position::End, &content.bytes()),
+        Op::Overwrite(path, at, content) => {
+            calls.write_at(&raw(path), Position::At(*at), &content.bytes())
+        }
+        Op::Truncate(path, len) => calls.truncate(&raw(path), *len),
+        Op::Rename(from, to) => calls.rename(&raw(from), &raw(to)),
+        Op::RemoveFile(path) => calls.unlink(&raw(path)),
+        Op::RemoveDir(path) => calls.rmdir(&raw(path)),
+        Op::RemoveAll(name) => remove_all(calls, &raw(name)),
+        Op::Upload(name, files) => {
+            calls.mkdir(&raw(name))?;
+            for (file, content) in files {
+                calls.write(&raw(&format!("{name}/{file}")), &content.bytes())?;
+            }
+            calls.write(&raw(&format!("{name}/.assetfs/ctl")), b"commit")
+        }
+        Op::Commit(name) => calls.write(&raw(&format!("{name}/.assetfs/ctl")), b"commit"),
+        Op::CommitAndRemove(name) => {
+            calls.write(&raw(&format!("{name}/.assetfs/ctl")), b"commit")?;
+            calls.remove_all(&raw(name))
+        }
+        Op::Optimize(model, name, text) => calls.write(
+            &raw(&format!("{model}/optimize/{name}.json")),
+            &text.bytes(),
+        ),
+        Op::RemoveText(model, name) => {
+            let path = raw(&format!("{model}/optimize/{name}"));
+            wait_for(calls, &format!("{path}.status"), "done")?;
+            calls.unlink(&format!("{path}.json"))
+        }
+        Op::Embed(model, text, name) => {
+            let result = result_of(calls, model, text)?;
+            calls.write(&format!("{result}/embeds/{name}.json"), b"{}")
+        }
+        Op::Tag(model, tags) => {
+            wait_for(calls, &raw(&format!("{model}/.assetfs/state")), "complete")?;
+            calls.set_xattr(&raw(model), TAGS, &joined(tags))
+        }
+        Op::TagResult(model, text, tags) => {
+            let result = result_of(calls, model, text)?;
+            let target = calls.read_link(&result)?;
+            let name = target.rsplit('/').next().unwrap_or_default();
+            calls.set_xattr(&format!("rapidmodels/{name}"), TAGS, &joined(tags))
+        }
+        Op::Replace(name, content) => replace(calls, name, content),
+        Op::WritePreset(name, content) => {
+            calls.write(&format!("presets/{name}.json"), &content.bytes())
+        }
+        Op::RemovePreset(name) => calls.unlink(&format!("presets/{name}.json")),
+        Op::RenamePreset(from, to) => calls.rename(
+            &format!("presets/{from}.json"),
+            &format!("presets/{to}.json"),
+        ),
+        Op::Order(..) => unreachable!("a call of the API"),
+        Op::Faulty(_, op) => act(calls, op),
+        Op::Remount | Op::Kill | Op::KillService => Ok(()),
+    }
+}
+
+/// A comma separates tags.
+fn joined(tags: &BTreeSet<String>) -> String {
+    let tags: Vec<String> = tags.iter().map(|tag| tag.replace(',', "%2C")).collect();
+    tags.join(",")
+}
+
+/// `rm -r`, once the jobs of the model have ended: whether one that runs is paid is a matter of luck.
+fn remove_all(calls: &dyn Calls, path: &str) -> Outcome {
+    let folder = format!("{path}/optimize");
+    for (name, _) in calls.rows(&folder).unwrap_or_default() {
+        if name.ends_with(".status") {
+            wait_for(calls, &format!("{folder}/{name}"), "done")?;
+        }
+    }
+    calls.remove_all(path)
+}
+
+/// Waits until a status file says this. What failed never does.
+fn wait_for(calls: &dyn Calls, path: &str, wanted: &str) -> Outcome {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let said = calls.read_text(path)?;
+        if said == wanted {
+            return Ok(());
+        }
+        if Instant::now() > end {
+            eprintln!("{path} says {said}");
+            return Err(Errno::TIMEDOUT);
+        }
+        std::thread::sleep(Duration::from_millis(3));
+    }
+}
+
+fn result_of(calls: &dyn Calls, model: &str, text: &str) -> Result<String, Errno> {
+    let path = format!("rawmodels/{model}/optimize/{text}");
+    wait_for(calls, &format!("{path}.status"), "done")?;
+    Ok(path)
+}
+
+fn replace(calls: &dyn Calls, name: &str, content: &Content) -> Outcome {
+    let path = format!("rawmodels/{name}");
+    wait_for(calls, &format!("{path}/.assetfs/state"), "complete")?;
+    let new = format!("{path}~new");
+    calls.mkdir(&new)?;
+    calls.write(
+        &format!("{path}/.assetfs/ctl"),
+        format!("replace {name}~new\n").as_bytes(),
+    )?;
+    calls.write(&format!("{new}/model.gltf"), &content.bytes())?;
+    calls.write(&format!("{new}/.assetfs/ctl"), b"commit")?;
+    let end = Instant::now() + PATIENCE;
+    while calls.len(&new).is_ok() {
+        if Instant::now() > end {
+            return Err(Errno::TIMEDOUT);
+        }
+        std::thread::sleep(Duration::from_millis(3));
+    }
+    Ok(())
+}
+
+/// Bytes as text that is short and still differs if the bytes do.
+pub fn shown(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let begin: String = text
+        .chars()
+        .take(24)
+        .filter(|it| !it.is_control())
+        .collect();
+    format!(
+        "{} bytes {:016x} {begin:?}",
+        bytes.len(),
+        xxhash_rust::xxh3::xxh3_64(bytes)
+    )
+}
+
+/// Numbers of the service are not foretold.
+fn without_id(name: &str) -> String {
+    match name.rsplit_once('~') {
+        Some((name, id)) if !id.is_empty() && id.bytes().all(|it| it.is_ascii_digit()) => {
+            format!("{name}~ID")
+        }
+        _ => name.to_owned(),
+    }
+}
+
+/// What a drive shows now. An error is a line, too.
+pub fn picture(calls: &dyn Calls) -> Vec<String> {
+    let mut picture = Picture {
+        calls,
+        lines: Vec::new(),
+        links: BTreeMap::new(),
+    };
+    picture.models();
+    picture.results();
+    picture.rest();
+    picture.lines.sort();
+    picture.lines
+}
+
+struct Picture<'a> {
+    calls: &'a dyn Calls,
+    lines: Vec<String>,
+    /// Which texts lead to a folder of `rapidmodels/`.
+    links: BTreeMap<String, Vec<String>>,
+}
+
+impl Picture<'_> {
+    fn rows(&mut self, path: &str) -> Vec<(String, Kind)> {
+        match self.calls.rows(path) {
+            Ok(rows) => rows,
+            Err(error) => {
+                self.lines.push(format!("{path} cannot be listed: {error}"));
+                Vec::new()
+            }
+        }
+    }
+
+    /// All files below a folder. The length of `stat` must be that of the bytes.
+    fn files(&mut self, path: &str, shown_path: &str) {
+        for (name, kind) in self.rows(path) {
+            let (child, line) = (format!("{path}/{name}"), format!("{shown_path}/{name}"));
+            match kind {
+                Kind::Folder => {
+                    self.lines.push(format!("{line}/"));
+                    self.files(&child, &line);
+                }
+                Kind::File => {
+                    let text = match (self.calls.read(&child), self.calls.len(&child)) {
+                        (Ok(bytes), Ok(len)) if bytes.len() as u64 == len => shown(&bytes),
+                        (Ok(bytes), len) => format!("{}, stat says {len:?}", shown(&bytes)),
+                        (Err(error), _) => error.to_string(),
+                    };
+                    self.lines.push(format!("{line}: {text}"));
+                }
+                Kind::Link => self.lines.push(format!("{line} is a link")),
+            }
+        }
+    }
+
+    fn models(&mut self) {
+        for (name, kind) in self.rows("rawmodels") {
+            let path = format!("rawmodels/{name}");
+            let line = without_id(&name);
+            if kind != Kind::Folder {
+                self.lines.push(format!("{line} is no folder"));
+                continue;
+            }
+            let state = self.calls.read_text(&format!("{path}/.assetfs/state"));
+            let state = state.unwrap_or_else(|error| error.to_string());
+            let is_sent =
+                ["uploading", "importing", "complete", "failed"].contains(&state.as_str());
+            if !is_sent {
+                self.lines.push(format!("{line} is a draft"));
+                self.files(&path, &line);
+                continue;
+            }
+            let tags = self.tags(&path);
+            self.lines.push(format!("{line} is {state}, tags {tags}"));
+            for (part, kind) in self.rows(&path) {
+                match (part.as_str(), kind) {
+                    ("optimize", Kind::Folder) => self.texts(&name, &line),
+                    ("rapidmodels" | "analysis", Kind::Folder) => {
+                        let count = self.rows(&format!("{path}/{part}")).len();
+                        self.lines.push(format!("{line}/{part} has {count}"));
+                    }
+                    _ => {}
+                }
+            }
+            self.own_files(&path, &line);
+        }
+    }
+
+    fn tags(&self, path: &str) -> String {
+        match self.calls.xattr(path, TAGS) {
+            Ok(tags) => in_order(tags.split(',').map(str::to_owned)),
+            Err(Errno::NODATA) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    /// The files that were copied in, and not what the service adds.
+    fn own_files(&mut self, path: &str, line: &str) {
+        let before = self.lines.len();
+        self.files(path, line);
+        let added = ["analysis", "optimize", "rapidmodels", "renders", "embeds"];
+        let is_added = |text: &String| {
+            let rest = text.strip_prefix(line).unwrap_or_default();
+            let top = rest.trim_start_matches('/').split(['/', ':']).next();
+            added.contains(&top.unwrap_or_default())
+        };
+        let own: Vec<String> = self
+            .lines
+            .drain(before..)
+            .filter(|it| !is_added(it))
+            .collect();
+        self.lines.extend(own);
+    }
+
+    fn texts(&mut self, name: &str, line: &str) {
+        let folder = format!("rawmodels/{name}/optimize");
+        for (part, kind) in self.rows(&folder) {
+            let path = format!("{folder}/{part}");
+            match kind {
+                Kind::Link => {
+                    let target = self.calls.read_link(&path).unwrap_or_default();
+                    let result = target.rsplit('/').next().unwrap_or_default().to_owned();
+                    self.lines
+                        .push(format!("{line}/optimize/{part} is a result"));
+                    let of = format!("{line}/{part}");
+                    self.links.entry(result).or_default().push(of);
+                }
+                _ => {
+                    let text = self.calls.read_text(&path);
+                    let text = text.unwrap_or_else(|error| error.to_string());
+                    self.lines.push(format!("{line}/optimize/{part}: {text}"));
+                }
+            }
+        }
+    }
+
+    fn results(&mut self) {
+        for (name, _) in self.rows("rapidmodels") {
+            let path = format!("rapidmodels/{name}");
+            let state = self.calls.read_text(&format!("{path}/.assetfs/state"));
+            let state = state.unwrap_or_else(|error| error.to_string());
+            let tags = self.tags(&path);
+            let links = self.links.remove(&name).unwrap_or_default().join(" ");
+            let file = self.calls.read_text(&format!("{path}/result.glb"));
+            let embeds = match self.calls.rows(&format!("{path}/embeds")) {
+                Ok(rows) => rows.into_iter().map(|(name, _)| name).collect(),
+                Err(_) => BTreeSet::new(),
+            };
+            let (file, embeds) = (
+                file.unwrap_or_else(|error| error.to_string()),
+                in_line(&embeds),
+            );
+            self.lines.push(format!(
+                "result of [{links}] is {state}, tags {tags}, {file}, embeds {embeds}"
+            ));
+        }
+    }
+
+    fn rest(&mut self) {
+        for (name, kind) in self.rows("presets") {
+            if kind == Kind::File {
+                let text = self.calls.read_text(&format!("presets/{name}"));
+                let text = text.unwrap_or_else(|error| error.to_string());
+                self.lines.push(format!("presets/{name}: {text}"));
+            }
+        }
+        let embeds = self.rows("embeds").len();
+        self.lines.push(format!("{embeds} embeds"));
+        let jobs = self.rows("jobs").len();
+        self.lines.push(format!("{jobs} jobs that run or failed"));
+        let points = self.calls.read_text("account/points");
+        let points = points.unwrap_or_else(|error| error.to_string());
+        self.lines.push(format!("points {points}"));
+    }
+}
+
+fn in_line(names: &BTreeSet<String>) -> String {
+    names.iter().cloned().collect::<Vec<_>>().join(" ")
+}
+
+/// The picture that the model has of a drive.
+pub fn expected(model: &Model, actor: ActorId) -> Vec<String> {
+    let mut lines = Vec::new();
+    for ((of, name), files) in &model.drafts {
+        if *of == actor {
+            lines.push(format!("{name} is a draft"));
+            expect_files(&mut lines, name, files);
+        }
+    }
+    let replaced = model
+        .replaced
+        .iter()
+        .map(|(name, it)| (format!("{name}~ID"), it));
+    let present = model.models.iter().map(|(name, it)| (name.clone(), it));
+    for (name, finished) in present.chain(replaced) {
+        let tags = joined_sorted(&finished.tags);
+        lines.push(format!("{name} is complete, tags {tags}"));
+        lines.push(format!("{name}/analysis has 6"));
+        expect_files(&mut lines, &name, &finished.files);
+        let results = model
+            .results
+            .iter()
+            .filter(|it| it.source == finished.serial);
+        let count = results.count();
+        lines.push(format!("{name}/rapidmodels has {count}"));
+        for (text, content) in &finished.texts {
+            if Model::is_own_text(actor, text) {
+                let config = String::from_utf8(content.bytes()).expect("text");
+                lines.push(format!("{name}/optimize/{text}.json: {config}"));
+            }
+            lines.push(format!("{name}/optimize/{text}.status: done"));
+            lines.push(format!("{name}/optimize/{text} is a result"));
+        }
+    }
+    lines.extend(model.results.iter().map(|it| expected_result(model, it)));
+    for (name, preset) in &model.presets {
+        let mut config = String::from_utf8(preset.text.bytes()).expect("text");
+        if !preset.by.contains(&actor) {
+            let value: serde_json::Value = serde_json::from_str(&config).expect("JSON");
+            config = serde_json::to_string_pretty(&value).expect("JSON");
+        }
+        lines.push(format!("presets/{name}.json: {config}"));
+    }
+    let embeds: usize = model.results.iter().map(|it| it.embeds.len()).sum();
+    lines.push(format!("{embeds} embeds"));
+    lines.push("0 jobs that run or failed".to_owned());
+    lines.push(format!("points {}", POINTS - model.points()));
+    lines.sort();
+    lines
+}
+
+fn joined_sorted(tags: &BTreeSet<String>) -> String {
+    in_order(tags.iter().map(|tag| tag.replace(',', "%2C")))
+}
+
+pub fn in_order(names: impl Iterator<Item = String>) -> String {
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names.join(",")
+}
+
+fn expect_files(lines: &mut Vec<String>, name: &str, files: &BTreeMap<String, Node>) {
+    for (path, node) in files {
+        lines.push(match node {
+            Node::Folder => format!("{name}/{path}/"),
+            Node::File(bytes) => format!("{name}/{path}: {}", shown(bytes)),
+        });
+    }
+}
+
+fn expected_result(model: &Model, result: &Optimized) -> String {
+    let replaced = model
+        .replaced
+        .iter()
+        .map(|(name, it)| (format!("{name}~ID"), it));
+    let present = model.models.iter().map(|(name, it)| (name.clone(), it));
+    let mut links: Vec<String> = Vec::new();
+    for (name, source) in present.chain(replaced) {
+        let texts = source
+            .texts
+            .iter()
+            .filter(|_| source.serial == result.source);
+        let same = texts.filter(|(_, content)| **content == result.text);
+        links.extend(same.map(|(text, _)| format!("{name}/{text}")));
+    }
+    let embeds = result
+        .embeds
+        .iter()
+        .flat_map(|name| ["html", "json", "status"].map(|extension| format!("{name}.{extension}")));
+    let (links, tags) = (links.join(" "), joined_sorted(&result.tags));
+    let embeds = in_line(&embeds.collect());
+    format!("result of [{links}] is done, tags {tags}, glb, embeds {embeds}")
+}

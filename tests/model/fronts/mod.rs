@@ -1,0 +1,33 @@
+//! The ways to the account: each does what a history says and shows what is there.
+
+pub mod api;
+pub mod calls;
+pub mod core;
+pub mod drive;
+pub mod kernel;
+
+use crate::history::Op;
+use crate::model::{Model, Outcome};
+use crate::world::World;
+
+/// One way of one actor.
+pub trait Front {
+    /// Does what a user does, and returns what the program is told.
+    fn act(&mut self, op: &Op) -> Outcome;
+
+    /// What is shown, a sorted line for each file, folder and object.
+    fn picture(&mut self) -> Vec<String>;
+
+    /// The picture that the model has.
+    fn expected(&self, model: &Model) -> Vec<String>;
+
+    /// The drive ends and comes back; without a drive nothing happens.
+    fn restart(&mut self, _world: &World, _ending: Ending) {}
+}
+
+/// How a drive ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    Unmounted,
+    Killed,
+}

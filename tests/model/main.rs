@@ -1,0 +1,232 @@
+//! Random histories of several users, compared with a naive model of `docs/semantics.md`.
+//!
+//! Each test is a front: the ways on which the users of its histories work. A history is made from a seed. One that fails
+//! is made shorter, and printed with the command that runs it again. `scripts/check/model` runs many.
+
+#![allow(clippy::print_stdout, reason = "what is measured is printed")]
+#![allow(clippy::print_stderr, reason = "a history that fails is printed")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod compare;
+mod content;
+mod fronts;
+mod history;
+mod model;
+mod world;
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use compare::{Difference, MakeFronts};
+use fronts::Front;
+use fronts::api::ApiFront;
+use fronts::core::CoreFront;
+use fronts::kernel::KernelFront;
+use history::{Generator, Plan, Step, shrunk};
+use world::World;
+
+/// Operations of a history.
+const OPERATIONS: usize = 200;
+/// Operations of each front in the tests of the project.
+const FEW: usize = 1_200;
+/// Histories that run at the same time: they mostly wait.
+const AT_ONCE: usize = 2;
+/// How often a history that fails is run again to make it shorter.
+const SHRINKING: usize = 60;
+
+/// How long pictures may take to become equal, at first and while a history that fails is made shorter.
+const PATIENCE: Duration = Duration::from_secs(20);
+const SHORT: Duration = Duration::from_secs(3);
+
+/// A number from the environment.
+fn setting(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name} is a number, not {text:?}")),
+    )
+}
+
+/// Runs histories with so many operations together, and fails with the shortest one that fails.
+fn check(front: &str, plan: Plan, make: MakeFronts, operations: usize) {
+    let begun = Instant::now();
+    let operations = setting("ASSETFS_MODEL_OPERATIONS").map_or(operations, |it| it as usize);
+    let seed = setting("ASSETFS_MODEL_SEED");
+    let next = AtomicU64::new(seed.unwrap_or(1));
+    let done = AtomicUsize::new(0);
+    let failed = std::thread::scope(|scope| {
+        let histories = || -> Option<(u64, Difference)> {
+            while done.load(Ordering::Relaxed) < operations {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                let steps = kept(Generator::history(seed, plan));
+                done.fetch_add(steps.len(), Ordering::Relaxed);
+                if let Err(different) = compare::run(make, &steps, PATIENCE) {
+                    return Some((seed, different));
+                }
+            }
+            None
+        };
+        let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(histories)).collect();
+        let ended = threads
+            .into_iter()
+            .map(|thread| thread.join().expect("a history"));
+        ended.flatten().collect::<Vec<_>>()
+    });
+    let operations = done.into_inner();
+    println!(
+        "{front}: {operations} operations in {:.1} s",
+        begun.elapsed().as_secs_f64()
+    );
+    if let Some((seed, different)) = failed.into_iter().next() {
+        report(front, plan, make, seed, &different);
+    }
+}
+
+/// Only the steps that `ASSETFS_MODEL_KEEP` names, if it is set.
+fn kept(steps: Vec<Step>) -> Vec<Step> {
+    let Ok(text) = std::env::var("ASSETFS_MODEL_KEEP") else {
+        return steps;
+    };
+    let number = |it: &str| it.parse().expect("numbers of operations");
+    let numbers: Vec<usize> = text.split(',').map(number).collect();
+    numbers
+        .iter()
+        .map(|&number| steps[number].clone())
+        .collect()
+}
+
+fn report(front: &str, plan: Plan, make: MakeFronts, seed: u64, different: &Difference) -> ! {
+    eprintln!("seed {seed}: {}\nIt is made shorter.", different.text);
+    let all: Vec<(usize, Step)> = kept(Generator::history(seed, plan))
+        .into_iter()
+        .enumerate()
+        .collect();
+    let plain = |steps: &[(usize, Step)]| -> Vec<Step> {
+        steps.iter().map(|(_, step)| step.clone()).collect()
+    };
+    let short = shrunk(all, SHRINKING, |steps| {
+        let again = compare::run(make, &plain(steps), SHORT);
+        again.is_err_and(|again| again.kind == different.kind)
+    });
+    for (number, step) in &short {
+        eprintln!("{number:4} actor {}: {:?}", step.actor, step.op);
+    }
+    if let Err(Difference { text, .. }) = compare::run(make, &plain(&short), SHORT) {
+        eprintln!("{text}");
+    }
+    let numbers: Vec<String> = short.iter().map(|(number, _)| number.to_string()).collect();
+    panic!(
+        "the drive and the model differ. Again: scripts/check/model 1 --front {front} --seed {seed} --keep {}",
+        numbers.join(",")
+    );
+}
+
+const fn plan(actors: usize, drives: usize) -> Plan {
+    Plan {
+        operations: OPERATIONS,
+        actors,
+        drives,
+        has_kills: false,
+        has_faults: false,
+        user: 0,
+    }
+}
+
+/// What the service holds is compared as well.
+fn one_drive(world: &World) -> Vec<Box<dyn Front>> {
+    vec![
+        Box::new(CoreFront::new(world, 0)),
+        Box::new(ApiFront::new(world)),
+    ]
+}
+
+#[test]
+fn a_drive_does_what_the_model_says() {
+    check("core", plan(1, 1), one_drive, FEW);
+}
+
+#[test]
+fn a_drive_that_is_killed_does_what_the_model_says() {
+    let plan = Plan {
+        has_kills: true,
+        ..plan(1, 1)
+    };
+    check("kills", plan, one_drive, FEW);
+}
+
+#[test]
+fn a_drive_whose_service_fails_does_what_the_model_says() {
+    let plan = Plan {
+        has_kills: true,
+        has_faults: true,
+        ..plan(1, 1)
+    };
+    check("faults", plan, one_drive, FEW);
+}
+
+#[test]
+fn users_of_a_drive_at_the_same_time_do_what_the_model_says() {
+    let begun = Instant::now();
+    let seed = setting("ASSETFS_MODEL_SEED").unwrap_or(1);
+    let operations = setting("ASSETFS_MODEL_OPERATIONS").map_or(FEW, |it| it as usize);
+    for seed in seed..seed + operations.div_ceil(4 * OPERATIONS) as u64 {
+        let user = |user| Plan { user, ..plan(1, 1) };
+        let users =
+            (0..4).map(|number| Generator::history(4 * seed + number, user(number as usize)));
+        let world = World::new();
+        let drive = world.mount("machine0");
+        let users: Vec<_> = users.collect();
+        if let Err(different) = compare::run_together(&drive, &users) {
+            panic!(
+                "{}\nAgain, if the threads meet as before: scripts/check/model 1 --front together --seed {seed}",
+                different.text
+            );
+        }
+        drive.close();
+    }
+    println!(
+        "together: {operations} operations in {:.1} s",
+        begun.elapsed().as_secs_f64()
+    );
+}
+
+fn two_drives(world: &World) -> Vec<Box<dyn Front>> {
+    vec![
+        Box::new(CoreFront::new(world, 0)),
+        Box::new(CoreFront::new(world, 1)),
+        Box::new(ApiFront::new(world)),
+    ]
+}
+
+#[test]
+fn two_drives_of_an_account_do_what_the_model_says() {
+    check("two", plan(2, 2), two_drives, FEW);
+}
+
+fn the_api(world: &World) -> Vec<Box<dyn Front>> {
+    vec![Box::new(ApiFront::new(world))]
+}
+
+#[test]
+fn the_service_does_what_the_model_says() {
+    check("api", plan(1, 0), the_api, FEW);
+}
+
+#[test]
+fn a_drive_and_a_program_of_an_account_do_what_the_model_says() {
+    check("mixed", plan(2, 1), one_drive, FEW);
+}
+
+fn a_mount(world: &World) -> Vec<Box<dyn Front>> {
+    vec![
+        Box::new(KernelFront::new(world, 0)),
+        Box::new(ApiFront::new(world)),
+    ]
+}
+
+#[test]
+fn a_mount_does_what_the_model_says() {
+    check("kernel", plan(1, 1), a_mount, FEW);
+}
