@@ -42,7 +42,7 @@ pub enum OutboxEvent {
 
 /// The record of a model as the service has sent it.
 #[derive(Debug, Clone)]
-pub struct Seen<T> {
+pub struct SeenRecord<T> {
     pub record: T,
     /// When it was requested.
     pub asked: Instant,
@@ -50,15 +50,15 @@ pub struct Seen<T> {
 
 /// Events, and the records that came with them.
 #[derive(Debug, Default)]
-struct Queue {
+struct EventQueue {
     events: VecDeque<OutboxEvent>,
-    assets: HashMap<AssetId, Seen<BaseAsset>>,
-    rapids: HashMap<RapidId, Seen<RapidModel>>,
+    assets: HashMap<AssetId, SeenRecord<BaseAsset>>,
+    rapids: HashMap<RapidId, SeenRecord<RapidModel>>,
 }
 
 #[derive(Debug, Default)]
 pub struct Events {
-    queue: Mutex<Queue>,
+    queue: Mutex<EventQueue>,
     queued: Notify,
     /// Something that tasks wait for has changed. Given by the lock of each part.
     pub changes: Signal,
@@ -83,14 +83,14 @@ impl Events {
     }
 
     /// The same for an asset whose record is here: the receiver need not request it.
-    pub fn asset_seen(&self, seen: Seen<BaseAsset>) {
+    pub fn asset_seen(&self, seen: SeenRecord<BaseAsset>) {
         let id = seen.record.id;
         let event = OutboxEvent::AssetChanged(id);
         self.send_seen(event, |queue| &mut queue.assets, id, seen);
     }
 
     /// The same for a rapid model.
-    pub fn rapid_seen(&self, seen: Seen<RapidModel>) {
+    pub fn rapid_seen(&self, seen: SeenRecord<RapidModel>) {
         let id = seen.record.id;
         let event = OutboxEvent::RapidFound(id);
         self.send_seen(event, |queue| &mut queue.rapids, id, seen);
@@ -99,9 +99,9 @@ impl Events {
     fn send_seen<K: Eq + Hash, T>(
         &self,
         event: OutboxEvent,
-        records: impl Fn(&mut Queue) -> &mut HashMap<K, Seen<T>>,
+        records: impl Fn(&mut EventQueue) -> &mut HashMap<K, SeenRecord<T>>,
         id: K,
-        seen: Seen<T>,
+        seen: SeenRecord<T>,
     ) {
         let mut queue = self.queue.locked();
         let is_queued = queue.events.contains(&event);
@@ -117,12 +117,12 @@ impl Events {
     }
 
     /// The record that came with the last [`OutboxEvent::AssetChanged`] of an asset.
-    pub fn take_asset(&self, asset: AssetId) -> Option<Seen<BaseAsset>> {
+    pub fn take_asset(&self, asset: AssetId) -> Option<SeenRecord<BaseAsset>> {
         self.queue.locked().assets.remove(&asset)
     }
 
     /// The record that came with the last [`OutboxEvent::RapidFound`] of a rapid model.
-    pub fn take_rapid(&self, rapid: RapidId) -> Option<Seen<RapidModel>> {
+    pub fn take_rapid(&self, rapid: RapidId) -> Option<SeenRecord<RapidModel>> {
         self.queue.locked().rapids.remove(&rapid)
     }
 
@@ -150,8 +150,8 @@ mod tests {
     use super::*;
     use crate::wire::UploadStatus;
 
-    fn seen(status: UploadStatus) -> Seen<BaseAsset> {
-        Seen {
+    fn seen(status: UploadStatus) -> SeenRecord<BaseAsset> {
+        SeenRecord {
             record: BaseAsset::new(AssetId(7), "chair", status),
             asked: Instant::now(),
         }

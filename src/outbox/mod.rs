@@ -45,7 +45,7 @@ pub use drafts::{
 };
 pub use elsewhere::{unsent_in, waits_unsent};
 pub use error::{OutboxError, OutboxResult};
-pub use events::{OutboxEvent, Seen};
+pub use events::{OutboxEvent, SeenRecord};
 pub use failpoint::Failpoint;
 pub use ids::{Caller, DraftId, EntryId, JobFolder, Maker, OwnerFolder};
 pub use jobs::{
@@ -179,12 +179,12 @@ impl Outbox {
     }
 
     /// The record that came with the last [`OutboxEvent::AssetChanged`] of an asset, if it did; once.
-    pub fn take_seen_asset(&self, asset: AssetId) -> Option<Seen<BaseAsset>> {
+    pub fn take_seen_asset(&self, asset: AssetId) -> Option<SeenRecord<BaseAsset>> {
         self.owner.machines.foundation.events.take_asset(asset)
     }
 
     /// The same for [`OutboxEvent::RapidFound`].
-    pub fn take_seen_rapid(&self, rapid: RapidId) -> Option<Seen<RapidModel>> {
+    pub fn take_seen_rapid(&self, rapid: RapidId) -> Option<SeenRecord<RapidModel>> {
         self.owner.machines.foundation.events.take_rapid(rapid)
     }
 

@@ -18,7 +18,7 @@ use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::node::{Home, ListingKind, Model};
 use crate::locks::Locked;
 use crate::outbox::{
-    DraftId, DraftInfo, DraftKind, JobFolder, JobState, OutboxEvent, OwnerFolder, Seen,
+    DraftId, DraftInfo, DraftKind, JobFolder, JobState, OutboxEvent, OwnerFolder, SeenRecord,
 };
 use crate::wire::{AssetId, BaseAsset, RapidId, UploadStatus};
 
@@ -163,7 +163,7 @@ fn rapid_found(catalog: &Arc<Catalog>, rapid: RapidId) {
             mark_rapids_stale(catalog, source);
         }
     };
-    if let Some(Seen { record, asked }) = catalog.outbox.take_seen_rapid(rapid) {
+    if let Some(SeenRecord { record, asked }) = catalog.outbox.take_seen_rapid(rapid) {
         // The list of running jobs has less in it.
         match record.optimization_status.is_final() {
             true => store_rapid_detail(catalog, &record, asked),

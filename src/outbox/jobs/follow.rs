@@ -9,7 +9,7 @@ use crate::backoff::Backoff;
 use crate::client::{ClientError, Priority};
 use crate::outbox::effect::Effect;
 use crate::outbox::error::OutboxResult;
-use crate::outbox::events::{OutboxEvent, Seen};
+use crate::outbox::events::{OutboxEvent, SeenRecord};
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::jobs::book::{JobKey, JobRecord, SubmissionStage};
@@ -115,7 +115,7 @@ async fn look(parts: &Arc<JobParts>, running: &[(String, RapidId)]) -> Result<bo
             Ok(record) if !record.optimization_status.is_final() => {
                 if note_progress(parts, tag, &record) {
                     moved = true;
-                    parts.events.rapid_seen(Seen { record, asked });
+                    parts.events.rapid_seen(SeenRecord { record, asked });
                 }
                 continue;
             }
@@ -125,7 +125,7 @@ async fn look(parts: &Arc<JobParts>, running: &[(String, RapidId)]) -> Result<bo
                     false => None,
                 };
                 // The list has less than a single record.
-                seen = (!is_listed).then_some(Seen { record, asked });
+                seen = (!is_listed).then_some(SeenRecord { record, asked });
                 failure
             }
             Err(ClientError::NotFound { .. }) => Some("its rapid model was deleted".to_owned()),
@@ -144,7 +144,7 @@ async fn end(
     tag: &str,
     rapid: RapidId,
     failure: Option<String>,
-    seen: Option<Seen<RapidModel>>,
+    seen: Option<SeenRecord<RapidModel>>,
 ) -> OutboxResult<()> {
     let tag = tag.to_owned();
     parts

@@ -9,33 +9,41 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::locks::Locked;
-use crate::outbox::jobs::notes::TaggedModels;
-use crate::outbox::jobs::resolve::KnownPreset;
-use crate::wire::AssetId;
+use crate::outbox::jobs::tagged::TaggedModels;
+use crate::wire::{AssetId, OptimizerConfig, PresetId};
 
 /// How long a list counts.
 const YOUNG: Duration = Duration::from_secs(5);
 
+/// A preset of the account or of the service.
+pub struct KnownPreset {
+    pub id: PresetId,
+    pub name: String,
+    pub config: OptimizerConfig,
+    /// It is of the account, not of the service.
+    pub is_own: bool,
+}
+
 /// The lists that jobs ask for.
 #[derive(Default)]
 pub struct LateLooks {
-    pub presets: Kept<(), Arc<[KnownPreset]>>,
+    pub presets: YoungValues<(), Arc<[KnownPreset]>>,
     /// The assets that were complete. They stay so; one that is deleted is refused when its job is sent.
-    pub complete: Kept<AssetId, ()>,
+    pub complete: YoungValues<AssetId, ()>,
     /// The results of each asset.
-    pub results: Kept<AssetId, Arc<TaggedModels>>,
+    pub results: YoungValues<AssetId, Arc<TaggedModels>>,
 }
 
 /// Values that are forgotten soon.
-pub struct Kept<K, V>(Mutex<HashMap<K, (Instant, V)>>);
+pub struct YoungValues<K, V>(Mutex<HashMap<K, (Instant, V)>>);
 
-impl<K, V> Default for Kept<K, V> {
-    fn default() -> Kept<K, V> {
-        Kept(Mutex::default())
+impl<K, V> Default for YoungValues<K, V> {
+    fn default() -> YoungValues<K, V> {
+        YoungValues(Mutex::default())
     }
 }
 
-impl<K: Eq + Hash, V: Clone> Kept<K, V> {
+impl<K: Eq + Hash, V: Clone> YoungValues<K, V> {
     /// Keeps a value that was just received.
     pub fn keep(&self, key: K, value: V) {
         let mut kept = self.0.locked();

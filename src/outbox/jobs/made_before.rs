@@ -6,9 +6,10 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use crate::client::{ClientError, Priority};
-use crate::outbox::jobs::notes::{TaggedModels, tagged_models};
+use crate::outbox::jobs::notes::tagged_models;
 use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::resolve::{PresetLookup, Unresolved};
+use crate::outbox::jobs::tagged::TaggedModels;
 use crate::outbox::jobs::used_preset::used_config;
 use crate::wire::{AssetId, OptimizeSettings, OptimizerConfig, RapidId, RapidModel};
 

@@ -23,6 +23,7 @@ mod search;
 mod send;
 mod sender;
 mod show;
+mod tagged;
 mod text;
 mod used_preset;
 

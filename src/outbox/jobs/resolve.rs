@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::client::{ClientError, Priority};
 use crate::outbox::jobs::deps::PresetSaved;
+use crate::outbox::jobs::looks::KnownPreset;
 use crate::outbox::jobs::notes::config_hash;
 use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::text::Settings;
@@ -21,14 +22,6 @@ pub enum Unresolved {
     Trouble(ClientError),
     /// The outbox closes.
     Closed,
-}
-
-pub struct KnownPreset {
-    id: PresetId,
-    name: String,
-    config: OptimizerConfig,
-    /// It is of the account, not of the service.
-    is_own: bool,
 }
 
 fn with_ids<'a>(presets: &[&'a KnownPreset]) -> Vec<(&'a str, PresetId)> {

@@ -16,7 +16,7 @@ use crate::outbox::drafts::upload::verify;
 use crate::outbox::drafts::upload::verify::Comparison;
 use crate::outbox::effect::{Effect, LATE_EFFECT};
 use crate::outbox::error::OutboxResult;
-use crate::outbox::events::{OutboxEvent, Seen};
+use crate::outbox::events::{OutboxEvent, SeenRecord};
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
 use crate::outbox::status::ItemStatus;
@@ -240,7 +240,7 @@ impl SentAsset {
         match (self.record.clone(), self.asked) {
             (Some(record), Some(asked)) if record.id == asset => {
                 let asked = asked.into_std();
-                events.asset_seen(Seen { record, asked });
+                events.asset_seen(SeenRecord { record, asked });
             }
             _ => events.send(OutboxEvent::AssetChanged(asset)),
         }

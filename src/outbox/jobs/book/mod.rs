@@ -165,8 +165,12 @@ impl JobBook {
                 note,
                 is_keyed,
             } => {
-                let mut submission = Submission::sent(*asset, *text_hash, *at, note.as_ref(), None);
-                submission.tagged = !is_keyed;
+                let submission = Submission::sent(*asset, *text_hash, *at, note.as_ref(), None);
+                let tagged = !is_keyed;
+                let submission = Submission {
+                    tagged,
+                    ..submission
+                };
                 self.submissions.insert(tag.clone(), submission);
                 self.went_out(job, tag);
             }

@@ -44,6 +44,12 @@ impl Submission {
             group: group.cloned(),
         }
     }
+
+    /// The same; with a key it has no one-off tag.
+    pub(super) fn keyed(self, is_keyed: bool) -> Submission {
+        let tagged = !is_keyed;
+        Submission { tagged, ..self }
+    }
 }
 
 /// The stage of a submission.
