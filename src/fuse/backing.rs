@@ -55,7 +55,7 @@ backing_reply!(ReplyCreate);
 pub(super) struct Backing {
     id: Option<BackingId>,
     /// Who has to release it, if it is not this process.
-    program: Option<Arc<RunningHelper>>,
+    program: Option<Arc<PassthroughProcess>>,
 }
 
 impl Backing {
@@ -86,7 +86,7 @@ pub(super) enum NotRegistered {
 /// Who registers files.
 pub(super) enum BackingSource {
     ThisProcess,
-    Program(Arc<RunningHelper>),
+    Program(Arc<PassthroughProcess>),
 }
 
 impl BackingSource {
@@ -100,7 +100,7 @@ impl BackingSource {
             return Ok(BackingSource::ThisProcess);
         }
         let program = HelperProgram::find()?;
-        let running = RunningHelper::start(&program, device, folder)?;
+        let running = PassthroughProcess::start(&program, device, folder)?;
         Ok(BackingSource::Program(Arc::new(running)))
     }
 
@@ -129,16 +129,16 @@ impl BackingSource {
 }
 
 /// The program as a child process, until it fails.
-pub(super) struct RunningHelper {
+pub(super) struct PassthroughProcess {
     talk: Mutex<Option<(OwnedFd, Child)>>,
 }
 
-impl RunningHelper {
+impl PassthroughProcess {
     fn start(
         program: &HelperProgram,
         device: BorrowedFd<'_>,
         folder: &Path,
-    ) -> Result<RunningHelper, HelperProblem> {
+    ) -> Result<PassthroughProcess, HelperProblem> {
         let not_started = |error| HelperProblem::NotStarted(program.path().to_owned(), error);
         let folder = File::open(folder).map_err(not_started)?;
         let (socket, theirs) = connection(PATIENCE).map_err(not_started)?;
@@ -152,7 +152,7 @@ impl RunningHelper {
         let hello = Request::Hello { version: VERSION };
         let greeted = send_request(&socket, hello, &[device, folder.as_fd()])
             .and_then(|()| receive_reply(&socket));
-        let running = RunningHelper {
+        let running = PassthroughProcess {
             talk: Mutex::new(Some((socket, child))),
         };
         match greeted {
@@ -196,7 +196,7 @@ impl RunningHelper {
     }
 }
 
-impl Drop for RunningHelper {
+impl Drop for PassthroughProcess {
     fn drop(&mut self) {
         end(self.talk.locked().take());
     }

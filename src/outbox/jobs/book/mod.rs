@@ -166,12 +166,8 @@ impl JobBook {
                 is_keyed,
             } => {
                 let submission = Submission::sent(*asset, *text_hash, *at, note.as_ref(), None);
-                let tagged = !is_keyed;
-                let submission = Submission {
-                    tagged,
-                    ..submission
-                };
-                self.submissions.insert(tag.clone(), submission);
+                self.submissions
+                    .insert(tag.clone(), submission.keyed(*is_keyed));
                 self.went_out(job, tag);
             }
             JobRecord::ManySent {
