@@ -148,6 +148,24 @@ impl NameClaims {
         unnamed.into_keys().collect()
     }
 
+    /// Gives an object a name that is free. Only one that is called by its id gets it; returns that name.
+    pub fn inherit(&mut self, id: u64, name: &str) -> Option<String> {
+        let claim = self.by_id.get(&id)?;
+        let stem = |name: &str| name.strip_suffix(self.extension).map(ends_in_id);
+        let is_by_id = stem(&claim.name)? && !stem(name)? && !claim.is_chosen;
+        if !is_by_id || self.by_name.contains_key(name) {
+            return None;
+        }
+        let Claim {
+            name: old_name,
+            service_name,
+            ..
+        } = claim.clone();
+        self.release(id);
+        self.insert(id, name.to_owned(), service_name);
+        Some(old_name)
+    }
+
     /// Removes an object and frees its name.
     pub fn release(&mut self, id: u64) {
         if let Some(claim) = self.by_id.remove(&id) {

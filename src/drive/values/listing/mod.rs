@@ -98,6 +98,9 @@ pub struct Listing<R> {
     passing: Option<Passing>,
     /// Records that the last pass did not contain, but that the service may still have.
     unlisted: Vec<u64>,
+    /// Which new record gets the name of an unlisted one that is gone: the pass that lacked the one found the other under
+    /// the same name, so there were never two of them.
+    heirs: HashMap<u64, u64>,
 }
 
 /// The progress of a pass in ascending order of ids.
@@ -129,6 +132,7 @@ impl<R: Record> Listing<R> {
             renamed: Vec::new(),
             passing: None,
             unlisted: Vec::new(),
+            heirs: HashMap::new(),
         }
     }
 
@@ -292,7 +296,27 @@ impl<R: Record> Listing<R> {
         let mut changes = Changes::default();
         self.drop_row(id, &mut changes);
         self.deleted.insert(id, now);
+        if let Some(heir) = self.heirs.remove(&id)
+            && self.rows.contains_key(&heir)
+            && let Some((_, name)) = changes.gone.first()
+            && let Some(old_name) = self.claims.inherit(heir, name)
+        {
+            changes.renamed.push((heir, old_name));
+        }
         changes
+    }
+
+    /// Notes which of the records that appeared in a pass are named after one that the pass lacked.
+    fn note_heirs(&mut self, changes: &Changes) {
+        self.heirs.clear();
+        for unlisted in &self.unlisted {
+            let name = self.rows.get(unlisted).map(|it| it.row.service_name());
+            let has_name = |id: &u64| self.rows.get(id).map(|it| it.row.service_name()) == name;
+            let heirs = changes.appeared.iter().copied().filter(has_name);
+            if let Some(heir) = heirs.min() {
+                self.heirs.insert(*unlisted, heir);
+            }
+        }
     }
 
     fn learn(

@@ -90,6 +90,7 @@ impl<R: Record> Listing<R> {
         let mut changes = self.drop_unlisted(&listed, began);
         let rows = self.without_late(rows, began);
         self.learn(rows, now, taken, &mut changes);
+        self.note_heirs(&changes);
         self.passed(&listed, order, began, now);
         changes
     }
@@ -103,6 +104,7 @@ impl<R: Record> Listing<R> {
         now: Instant,
     ) -> Changes {
         let changes = self.drop_unlisted(listed, began);
+        self.heirs.clear();
         self.passed(listed, order, began, now);
         changes
     }

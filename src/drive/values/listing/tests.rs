@@ -170,6 +170,30 @@ fn what_a_pass_lacks_stays_with_its_name_until_it_was_asked_for() {
 }
 
 #[test]
+fn a_model_that_was_deleted_and_made_again_elsewhere_keeps_its_name() {
+    let mut listing = Listing::new("");
+    let [began, later] = [0, 1].map(|secs| Instant::now() + Duration::from_secs(secs));
+    listing.replace(vec![Kept(1)], began, began, &taken());
+    listing.replace(vec![Kept(3)], later, later, &taken());
+    assert_eq!(listing.take_unlisted(), [1]);
+    let changes = listing.remove(1, later);
+    assert_eq!(changes.gone, [(1, "kept".to_owned())]);
+    assert_eq!(changes.renamed, [(3, "kept~3".to_owned())]);
+    assert_eq!(listing.name(3), Some("kept"));
+}
+
+#[test]
+fn the_later_of_two_models_that_were_there_at_once_keeps_the_name_with_its_id() {
+    let mut listing = Listing::new("");
+    let [began, later] = [0, 1].map(|secs| Instant::now() + Duration::from_secs(secs));
+    listing.replace(vec![Kept(1), Kept(3)], began, began, &taken());
+    listing.replace(vec![Kept(3)], later, later, &taken());
+    assert_eq!(listing.take_unlisted(), [1]);
+    assert!(listing.remove(1, later).renamed.is_empty());
+    assert_eq!(listing.name(3), Some("kept~3"));
+}
+
+#[test]
 fn the_version_changes_with_the_records_and_only_with_them() {
     let now = Instant::now();
     let mut listing = listing(&[Thing(1, "a")], now);
