@@ -326,7 +326,12 @@ impl Mount {
             .arg(&self.root)
             .output()?;
         if !output.status.success() {
-            bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
+            let said = String::from_utf8_lossy(&output.stderr);
+            let said = said.trim();
+            bail!(
+                "the demo is over, but its drive stays mounted: {}",
+                said.strip_prefix("assetfs: ").unwrap_or(said)
+            );
         }
         Ok(())
     }

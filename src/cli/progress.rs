@@ -55,6 +55,11 @@ impl Progress {
         }
     }
 
+    /// Whether standard error is a terminal that shows it.
+    pub(super) fn is_watched(&self) -> bool {
+        self.bars.is_some()
+    }
+
     pub(super) fn task(&self, name: impl Into<String>) -> Task {
         let name = printable(&name.into()).into_owned();
         let bar = self.bars.as_ref().map(|bars| {

@@ -51,7 +51,9 @@ pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
         let why = mounted::why(path)?;
         let missing = match why {
             Some(_) => None,
-            None => mounted::check_exists(path).err(),
+            None => mounted::check_exists(path)
+                .map_err(|error| top_folder_hint(&drive, path).unwrap_or(error))
+                .err(),
         };
         let end = match missing {
             Some(_) => Exit::Failed,
@@ -99,6 +101,20 @@ pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
         }
     }
     Ok(exit)
+}
+
+/// What is said of a name that is not in the top folder: for other users than root the kernel refuses to make one there, without
+/// asking the drive.
+fn top_folder_hint(drive: &MountedDrive, path: &Path) -> Option<anyhow::Error> {
+    let root = drive.root();
+    (path.parent() == Some(root)).then(|| {
+        anyhow::anyhow!(
+            "{} does not exist, and nothing can be made in {}; copy models into {}",
+            shell_quoted(path),
+            shell_quoted(root),
+            shell_quoted(&root.join("rawmodels"))
+        )
+    })
 }
 
 /// The events at and below the paths.

@@ -7,6 +7,7 @@
 mod file_system;
 mod queue;
 mod record;
+mod shown;
 mod work;
 
 use std::num::NonZeroUsize;

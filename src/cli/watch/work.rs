@@ -24,6 +24,7 @@ use super::super::settings::Span;
 use super::super::wait::{State, wait_for};
 use super::super::watch_engine::{EngineTurns, TurnModel};
 use super::record::{Record, Upload};
+use super::shown::while_shown;
 use crate::drive::StatusWord;
 
 /// How many models a drive gets at a time, unless `--jobs` says otherwise.
@@ -157,7 +158,7 @@ impl Back {
                 });
             }
             Back::Drive(back) => {
-                tokio::task::spawn_blocking(move || drive(back.drive, job, &events));
+                tokio::task::spawn_blocking(move || drive(back.drive, job, &progress, &events));
             }
         }
     }
@@ -218,9 +219,14 @@ fn report(
 
 /// Copies the model in, drops the presets, waits, and copies the results out. Each step that an earlier run made is
 /// found and not made again: the drive itself says what it has.
-fn drive(drive: MountedDrive, mut job: Job, events: &mpsc::UnboundedSender<WorkEvent>) {
+fn drive(
+    drive: MountedDrive,
+    mut job: Job,
+    progress: &Progress,
+    events: &mpsc::UnboundedSender<WorkEvent>,
+) {
     let entry = job.source.entry.clone();
-    let uploaded = upload(drive, &mut job, || {
+    let uploaded = upload(drive, &mut job, progress, || {
         let entry = entry.clone();
         drop(events.send(WorkEvent::Copied { entry }))
     });
@@ -232,7 +238,9 @@ fn drive(drive: MountedDrive, mut job: Job, events: &mpsc::UnboundedSender<WorkE
                 .map(|(preset, _)| preset.drop_into(&model))
                 .collect();
             for ((preset, folder), dropped) in job.makes.iter().zip(dropped) {
-                let made = dropped.and_then(|text| fetch(&text, folder, job.timeout));
+                let made = dropped.and_then(|text| {
+                    while_shown(progress, &text, || fetch(&text, folder, job.timeout))
+                });
                 report(events, &job, preset, folder, made);
             }
         }
@@ -248,17 +256,29 @@ fn drive(drive: MountedDrive, mut job: Job, events: &mpsc::UnboundedSender<WorkE
 }
 
 /// The model's folder in the drive, complete.
-fn upload(drive: MountedDrive, job: &mut Job, copied: impl FnOnce()) -> Result<PathBuf> {
+fn upload(
+    drive: MountedDrive,
+    job: &mut Job,
+    progress: &Progress,
+    copied: impl FnOnce(),
+) -> Result<PathBuf> {
     match job
         .place
         .take()
         .context("no name was chosen in the drive")?
     {
-        DrivePlace::Copy(upload) => copy_in(drive.root(), job, &upload, copied),
+        DrivePlace::Copy(upload) => {
+            let model = on_drive::folder(drive.root(), &upload.name);
+            while_shown(progress, &model, || {
+                copy_in(drive.root(), job, &upload, copied)
+            })
+        }
         DrivePlace::Bring(step, model) => {
             let bringer = Bringer::new(drive, Some(Span(job.timeout)));
             // As the engine, which makes a result of it and warns of what is missing.
-            bringer.bring(step, &model, Lacking::Sent)?;
+            while_shown(progress, &model, || {
+                bringer.bring(step, &model, Lacking::Sent)
+            })?;
             Ok(model)
         }
     }

@@ -16,7 +16,7 @@ use crate::outbox::ids::{DraftId, JobFolder, Maker, OwnerFolder};
 use crate::outbox::journal::forms::{Blob, as_pairs};
 use crate::outbox::moment::Moment;
 use crate::outbox::texts::text_stem;
-use crate::wire::{AssetId, ModelId, RapidId};
+use crate::wire::{AssetId, EmbedId, ModelId, RapidId};
 
 pub use embed::{EmbedStage, EmbedSubmission};
 pub use record::JobRecord;
@@ -189,11 +189,7 @@ impl JobBook {
                 self.embeds.insert(tag.clone(), embed.clone());
                 self.went_out(job, tag);
             }
-            JobRecord::EmbedMade { tag, embed } => {
-                let found = self.embeds.get_mut(tag);
-                let found = found.ok_or_else(|| JobBookError::NoSubmission(tag.clone()))?;
-                found.stage = EmbedStage::Made { embed: *embed };
-            }
+            JobRecord::EmbedMade { tag, embed } => self.embed_made(tag, *embed)?,
             JobRecord::Taken { tag, rapid } => {
                 self.submission_mut(tag)?.stage = SubmissionStage::Taken { rapid: *rapid };
             }
@@ -223,6 +219,13 @@ impl JobBook {
             | JobRecord::Named { .. }
             | JobRecord::RapidGone { .. } => unreachable!("is about a file"),
         }
+        Ok(())
+    }
+
+    fn embed_made(&mut self, tag: &str, embed: EmbedId) -> Result<(), JobBookError> {
+        let found = self.embeds.get_mut(tag);
+        let found = found.ok_or_else(|| JobBookError::NoSubmission(tag.to_owned()))?;
+        found.stage = EmbedStage::Made { embed };
         Ok(())
     }
 
