@@ -163,7 +163,7 @@ impl PassthroughProcess {
                 Err(HelperProblem::OtherVersion(program.path().to_owned()))
             }
             Ok(Err(errno)) => Err(not_started(errno.into())),
-            Err(error) => Err(not_started(error)),
+            Err(error) => Err(not_started(unanswered(&error))),
         }
     }
 
@@ -179,8 +179,7 @@ impl PassthroughProcess {
             Ok(Err(errno)) => Err(NotRegistered::ThisFile(errno.into())),
             Err(error) => {
                 end(talk.take());
-                let what = format!("{} does not answer ({error})", assetfs_passthrough::PROGRAM);
-                Err(NotRegistered::Anymore(io::Error::new(error.kind(), what)))
+                Err(NotRegistered::Anymore(unanswered(&error)))
             }
         }
     }
@@ -200,6 +199,12 @@ impl Drop for PassthroughProcess {
     fn drop(&mut self) {
         end(self.talk.locked().take());
     }
+}
+
+/// Replaces the texts of the system for a timeout and for a closed socket.
+fn unanswered(error: &io::Error) -> io::Error {
+    let what = format!("{} does not answer", assetfs_passthrough::PROGRAM);
+    io::Error::new(error.kind(), what)
 }
 
 fn end(talk: Option<(OwnedFd, Child)>) {

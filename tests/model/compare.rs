@@ -12,7 +12,7 @@ use crate::model::{Model, Outcome};
 use crate::world::World;
 
 /// Operations between two comparisons of everything.
-const CHECKPOINT: usize = 40;
+const CHECKPOINT: usize = 80;
 
 /// Makes the fronts of a history, an actor each.
 pub type MakeFronts = fn(&World) -> Vec<Box<dyn Front>>;
@@ -89,7 +89,7 @@ impl Stage {
     /// Which of the possible models all fronts show, after a while.
     fn compare(&mut self, possible: &[Model], at: usize) -> Result<usize, Difference> {
         let end = Instant::now() + self.patience;
-        let mut pause = Duration::from_millis(2);
+        let mut pause = Duration::from_millis(50);
         loop {
             let pictures: Vec<_> = self.fronts.iter_mut().map(|it| it.picture()).collect();
             let differs = |model: &Model| {
@@ -111,7 +111,7 @@ impl Stage {
                 return Err(Difference { text, kind });
             }
             std::thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(200));
+            pause = (pause * 2).min(Duration::from_millis(400));
         }
     }
 }

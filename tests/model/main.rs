@@ -28,7 +28,7 @@ use history::{Generator, Plan, Step, shrunk};
 use world::World;
 
 /// Operations of a history.
-const OPERATIONS: usize = 200;
+const OPERATIONS: usize = 400;
 /// Operations of each front in the tests of the project.
 const FEW: usize = 1_200;
 /// Histories that run at the same time: they mostly wait.

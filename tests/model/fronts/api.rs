@@ -54,7 +54,7 @@ impl ApiFront {
             if Instant::now() > end {
                 return Ok(Err(Errno::TIMEDOUT));
             }
-            tokio::time::sleep(Duration::from_millis(3)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
         Ok(Ok(id))
     }
@@ -62,7 +62,7 @@ impl ApiFront {
     /// Whether a job of a model that is deleted is paid is a matter of luck.
     async fn until_no_job_runs(&self) -> Answer<()> {
         while !self.client.optimizations().running(NOW).await?.is_empty() {
-            tokio::time::sleep(Duration::from_millis(3)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
         Ok(())
     }

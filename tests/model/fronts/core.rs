@@ -95,7 +95,11 @@ impl Calls for Machine {
 
     fn rename(&self, from: &str, to: &str) -> Result<(), Errno> {
         let renamed = self.call(async |tree| tree.rename(from, to).await);
-        self.below(to, self.below(from, renamed))
+        match self.below(to, self.below(from, renamed)) {
+            // The kernel looks for this first.
+            Err(Errno::NOTDIR) if to.starts_with(&format!("{from}/")) => Err(Errno::INVAL),
+            renamed => renamed,
+        }
     }
 
     fn unlink(&self, path: &str) -> Result<(), Errno> {

@@ -99,6 +99,7 @@ fn remove_all(calls: &dyn Calls, path: &str) -> Outcome {
 /// Waits until a status file says this. What failed never does.
 fn wait_for(calls: &dyn Calls, path: &str, wanted: &str) -> Outcome {
     let end = Instant::now() + PATIENCE;
+    let mut pause = Duration::from_millis(4);
     loop {
         let said = calls.read_text(path)?;
         if said == wanted {
@@ -108,7 +109,8 @@ fn wait_for(calls: &dyn Calls, path: &str, wanted: &str) -> Outcome {
             eprintln!("{path} says {said}");
             return Err(Errno::TIMEDOUT);
         }
-        std::thread::sleep(Duration::from_millis(3));
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(64));
     }
 }
 
@@ -134,7 +136,7 @@ fn replace(calls: &dyn Calls, name: &str, content: &Content) -> Outcome {
         if Instant::now() > end {
             return Err(Errno::TIMEDOUT);
         }
-        std::thread::sleep(Duration::from_millis(3));
+        std::thread::sleep(Duration::from_millis(20));
     }
     Ok(())
 }
