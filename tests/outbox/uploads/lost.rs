@@ -91,7 +91,9 @@ async fn what_a_draft_that_was_removed_in_flight_leaves_is_listed_until_the_serv
 {
     let world = World::start().await;
     world.relay.fault("PUT", "", Fault::Status(503), usize::MAX);
-    world.relay.fault("DELETE", "", Fault::Status(403), 3);
+    world
+        .relay
+        .fault("POST", "api-upload/abandon", Fault::Status(403), 3);
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
     eventually("its files are being sent", async || {
