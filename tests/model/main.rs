@@ -30,7 +30,7 @@ use world::World;
 /// Operations of a history.
 const OPERATIONS: usize = 400;
 /// Operations of each front in the tests of the project.
-const FEW: usize = 1_200;
+const FEW: usize = 400;
 /// Histories that run at the same time: they mostly wait.
 const AT_ONCE: usize = 2;
 /// How often a history that fails is run again to make it shorter.
