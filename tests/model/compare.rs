@@ -58,6 +58,9 @@ struct Stage {
 
 impl Stage {
     fn act(&mut self, number: usize, actor: ActorId, op: &Op) -> Result<(), Difference> {
+        if std::env::var_os("ASSETFS_MODEL_TRACE").is_some() {
+            eprintln!("{number:4} actor {actor}: {op:?}");
+        }
         let before = self.model.clone();
         let expected = self.model.apply(actor, op);
         let front = &mut self.fronts[actor];

@@ -140,7 +140,7 @@ async fn a_lost_reply_of_optimize_pays_once() {
 async fn what_stays_unclear_is_unknown_and_never_sent_again_by_itself() {
     // After a 500 it is unknown whether the request had its effect.
     let (world, outbox, asset, folder) = with_asset(Some(Fault::Status(500))).await;
-    world.relay.without(IDEMPOTENCY_KEY);
+    world.relay.without(&[IDEMPOTENCY_KEY]);
     let outbox = world.reopen(outbox).await;
     drop_config(&outbox, &folder, "web.json").await;
     eventually("it is given up", async || {

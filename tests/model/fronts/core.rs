@@ -97,7 +97,11 @@ impl Calls for Machine {
         let renamed = self.call(async |tree| tree.rename(from, to).await);
         match self.below(to, self.below(from, renamed)) {
             // The kernel looks for this first.
-            Err(Errno::NOTDIR) if to.starts_with(&format!("{from}/")) => Err(Errno::INVAL),
+            Err(Errno::NOTDIR)
+                if to.starts_with(&format!("{from}/")) && self.rows(from).is_ok() =>
+            {
+                Err(Errno::INVAL)
+            }
             renamed => renamed,
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use assetfs::outbox::EntryId;
-use assetfs::wire::IDEMPOTENCY_KEY;
+use assetfs::wire::{IDEMPOTENCY_KEY, JOIN_KEY};
 
 use crate::support::{Fault, World, as_map, chair, copy_chair, eventually, put};
 
@@ -59,7 +59,7 @@ async fn an_upload_that_begins_anew_and_another_draft_have_keys_of_their_own() {
 #[tokio::test]
 async fn on_a_service_without_keys_a_lost_reply_of_start_leaves_a_listed_orphan() {
     let world = World::start().await;
-    world.relay.without(IDEMPOTENCY_KEY);
+    world.relay.without(&[IDEMPOTENCY_KEY, JOIN_KEY]);
     world
         .relay
         .fault("POST", "api-upload/start", Fault::LostAfter, 1);
@@ -91,7 +91,9 @@ async fn what_a_draft_that_was_removed_in_flight_leaves_is_listed_until_the_serv
 {
     let world = World::start().await;
     world.relay.fault("PUT", "", Fault::Status(503), usize::MAX);
-    world.relay.fault("DELETE", "", Fault::Status(403), 3);
+    world
+        .relay
+        .fault("POST", "api-upload/abandon", Fault::Status(403), 3);
     let outbox = world.outbox();
     let draft = copy_chair(&outbox, "chair");
     eventually("its files are being sent", async || {

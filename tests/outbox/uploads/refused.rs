@@ -193,7 +193,9 @@ async fn full(method: &'static str, path: &'static str) {
     if path != "api-upload/start" {
         assert_eq!(starts, 1, "{what}: it is not started over");
     }
-    assert_eq!(world.relay.calls("DELETE", "").len(), 0, "{what}");
+    for (method, path) in [("DELETE", ""), ("POST", "api-upload/abandon")] {
+        assert_eq!(world.relay.calls(method, path).len(), 0, "{what}");
+    }
     world.relay.mend();
     complete(&outbox, draft).await;
     let asset = world.the_one(&world.assets().await);

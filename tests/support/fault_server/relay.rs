@@ -41,7 +41,7 @@ struct Plan {
     upstream: Option<SocketAddr>,
     rules: Vec<Rule>,
     is_dead: bool,
-    dropped_header: Option<&'static str>,
+    dropped_headers: &'static [&'static str],
     bytes_per_second: Option<u64>,
     passed_bytes: u64,
 }
@@ -95,9 +95,9 @@ impl Relay {
         self.with(|plan| plan.is_dead = is_dead);
     }
 
-    /// Removes this header from all requests and replies, as a service that does not know it ignores it.
-    pub fn without(&self, header: &'static str) {
-        self.with(|plan| plan.dropped_header = Some(header));
+    /// Removes these headers from all requests and replies, as a service that does not know them ignores them.
+    pub fn without(&self, headers: &'static [&'static str]) {
+        self.with(|plan| plan.dropped_headers = headers);
     }
 
     /// Sets the speed of request bodies on each connection.
@@ -149,7 +149,7 @@ fn pass(
     };
     let (fault, upstream, dropped) = {
         let mut plan = plan.lock().expect("no panic");
-        (plan.fault_of(&asked), plan.upstream, plan.dropped_header)
+        (plan.fault_of(&asked), plan.upstream, plan.dropped_headers)
     };
     let (Some(upstream), false) = (upstream, fault == Some(RelayFault::LostBefore)) else {
         return Ok(());
@@ -221,7 +221,7 @@ fn pass(
     if fault == Some(RelayFault::LostAfter) {
         return Ok(());
     }
-    if let Some(name) = dropped {
+    for name in dropped {
         answer = without_header(&answer, name);
     }
     reader.get_mut().write_all(&answer)?;
@@ -267,10 +267,10 @@ fn pass_body(
     }
 }
 
-fn head_of(asked: &Asked, without: Option<&str>) -> String {
+fn head_of(asked: &Asked, without: &[&str]) -> String {
     let mut head = format!("{} {} HTTP/1.1\r\n", asked.method, asked.target);
     for (name, value) in &asked.headers {
-        if name != "connection" && Some(name.as_str()) != without {
+        if name != "connection" && !without.contains(&name.as_str()) {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
     }
