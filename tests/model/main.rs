@@ -148,7 +148,7 @@ fn a_drive_does_what_the_model_says() {
 }
 
 #[test]
-#[ignore = "takes minutes on a busy machine: a write to a file of a finished model after a kill of the service once took more than 15 s"]
+#[ignore = "open: at seed 1 a write to a file of a finished model, after a kill of the service, once did not return in 17 s on a busy machine; it passed later"]
 fn a_drive_that_is_killed_does_what_the_model_says() {
     let plan = Plan {
         has_kills: true,
@@ -202,7 +202,7 @@ fn two_drives(world: &World) -> Vec<Box<dyn Front>> {
 }
 
 #[test]
-#[ignore = "the model does not say what a machine shows that looks after a new version was deleted: the old one has the name"]
+#[ignore = "open: seed 1 shows `n1` where the model says `n1~ID`; whether the drive or the model is wrong is not known"]
 fn two_drives_of_an_account_do_what_the_model_says() {
     check("two", plan(2, 2), two_drives, FEW);
 }

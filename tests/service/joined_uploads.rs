@@ -166,3 +166,19 @@ async fn a_start_whose_content_has_changed_since_is_joined_only_by_the_same_cont
     assert_ne!(changed["id"], lost["id"]);
     assert_eq!(changed["joined"], json!(false));
 }
+
+#[tokio::test]
+async fn an_old_version_is_not_joined() {
+    let service = Fixture::start().await;
+    let old = start(&service, "one", Some("same")).await;
+    send_files(&service, &old).await;
+    complete(&service, &old).await.expect(200);
+    service.analysed(old["id"].as_u64().unwrap()).await;
+    let new = start(&service, "two", None).await;
+    let note = json!({ "tags": [format!("assetfs:replaces={}", old["id"])] });
+    let path = format!("/api/v2/rawmodel/{}", new["id"]);
+    service.json(Method::PUT, &path, note).await.expect(200);
+    let again = start(&service, "three", Some("same")).await;
+    assert_ne!(again["id"], old["id"]);
+    assert_eq!(again["joined"], json!(false));
+}

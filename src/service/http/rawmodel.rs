@@ -11,7 +11,7 @@ use super::rapidmodel;
 use super::record_forms::{self, RelatedRows};
 use super::request::{ApiCall, JsonReply};
 use crate::service::records::{Area, AssetRow};
-use crate::wire::{AssetForm, AssetId, Downloads, ModelId, Page};
+use crate::wire::{AssetForm, AssetId, Downloads, ModelId, Page, SourceNotes};
 
 const DEFAULT_PER_PAGE: u64 = 10;
 const MAX_PER_PAGE: u64 = 50;
@@ -76,6 +76,10 @@ pub async fn update(call: ApiCall, mut fields: Fields) -> JsonReply {
         let owner = ModelId::Asset(id);
         if !call.records().tags().add(call.user, owner, &tags).await? {
             return Err(ApiError::no("base asset"));
+        }
+        let notes = SourceNotes::of_tags(tags.iter().map(String::as_str));
+        if let Some(old) = notes.replaces {
+            call.records().assets().is_replaced(call.user, old).await?;
         }
     }
     let data = written(&call, id, AssetForm::Detail).await?;

@@ -63,6 +63,13 @@ impl AssetRecords<'_> {
         Ok(begun)
     }
 
+    /// From now on nobody joins this upload: another model is its new version, so whoever sends it again wants it as a model.
+    pub async fn is_replaced(self, user: UserId, asset: AssetId) -> Result<()> {
+        let update = "UPDATE assets SET join_key = NULL WHERE id = $1 AND user_id = $2";
+        self.database.run(sql!(update, asset, user)).await?;
+        Ok(())
+    }
+
     /// Deletes the asset of an upload that is given up. Once another client has joined it stays, unless its import has
     /// failed: then every client has its files.
     pub async fn abandon(self, user: UserId, asset: AssetId) -> Result<Abandoned> {
