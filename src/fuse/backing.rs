@@ -80,7 +80,7 @@ pub(super) enum NotRegistered {
     ThisFile(#[source] io::Error),
     /// No file of this mount will be.
     #[error("{0}")]
-    Anymore(#[source] io::Error),
+    AllFiles(#[source] io::Error),
 }
 
 /// Who registers files.
@@ -111,7 +111,7 @@ impl BackingSource {
     ) -> Result<Backing, NotRegistered> {
         match self {
             BackingSource::ThisProcess => {
-                let id = reply.register(file).map_err(NotRegistered::Anymore)?;
+                let id = reply.register(file).map_err(NotRegistered::AllFiles)?;
                 Ok(Backing {
                     id: Some(id),
                     program: None,
@@ -170,7 +170,7 @@ impl PassthroughProcess {
     fn open(&self, file: &File) -> Result<u32, NotRegistered> {
         let mut talk = self.talk.locked();
         let Some((socket, _)) = talk.as_ref() else {
-            return Err(NotRegistered::Anymore(io::ErrorKind::BrokenPipe.into()));
+            return Err(NotRegistered::AllFiles(io::ErrorKind::BrokenPipe.into()));
         };
         let reply = send_request(socket, Request::Open, &[file.as_fd()])
             .and_then(|()| receive_reply(socket));
@@ -179,7 +179,7 @@ impl PassthroughProcess {
             Ok(Err(errno)) => Err(NotRegistered::ThisFile(errno.into())),
             Err(error) => {
                 end(talk.take());
-                Err(NotRegistered::Anymore(unanswered(&error)))
+                Err(NotRegistered::AllFiles(unanswered(&error)))
             }
         }
     }
@@ -211,6 +211,7 @@ fn end(talk: Option<(OwnedFd, Child)>) {
     if let Some((socket, mut child)) = talk {
         drop(socket);
         let _ = child.kill();
-        let _ = child.wait();
+        // A process that waits for a disk ends late, and nobody waits for it here.
+        std::thread::spawn(move || child.wait());
     }
 }

@@ -116,7 +116,7 @@ impl OpenModes {
                 None
             }
             // Without CAP_SYS_ADMIN the kernel refuses all files.
-            Err(NotRegistered::Anymore(error)) => {
+            Err(NotRegistered::AllFiles(error)) => {
                 *passthrough = Passthrough::Off;
                 tracing::info!(%error, "passthrough is not available; files use the page cache instead");
                 None

@@ -54,6 +54,7 @@ struct EventQueue {
     events: VecDeque<OutboxEvent>,
     assets: HashMap<AssetId, SeenRecord<BaseAsset>>,
     rapids: HashMap<RapidId, SeenRecord<RapidModel>>,
+    preset_changes: u64,
 }
 
 #[derive(Debug, Default)]
@@ -73,6 +74,7 @@ impl Events {
         match &event {
             OutboxEvent::AssetChanged(asset) => drop(queue.assets.remove(asset)),
             OutboxEvent::RapidFound(rapid) => drop(queue.rapids.remove(rapid)),
+            OutboxEvent::PresetsChanged => queue.preset_changes += 1,
             _ => {}
         }
         if !queue.events.contains(&event) {
@@ -114,6 +116,11 @@ impl Events {
         }
         drop(queue);
         self.queued.notify_one();
+    }
+
+    /// How often presets were changed here.
+    pub fn preset_changes(&self) -> u64 {
+        self.queue.locked().preset_changes
     }
 
     /// The record that came with the last [`OutboxEvent::AssetChanged`] of an asset.

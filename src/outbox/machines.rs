@@ -16,7 +16,7 @@ use crate::outbox::events::Events;
 use crate::outbox::foundation::Foundation;
 use crate::outbox::ids::DraftId;
 use crate::outbox::jobs::{
-    DraftModel, ImportState, JobDeps, JobParts, JobTools, JobsMemory, LateLooks, PresetSaved,
+    DraftModel, ImportState, JobDeps, JobParts, JobTools, JobsMemory, PresetSaved, RecentLists,
 };
 use crate::outbox::journal::{Part, Ticket};
 use crate::outbox::presets::{PresetParts, PresetTools, Presets, PresetsMemory, SaveOutcome};
@@ -74,7 +74,7 @@ impl Machines {
             deps: Box::new(deps),
             jobs_wake,
             poll_wake: Notify::new(),
-            looks: LateLooks::default(),
+            recent: RecentLists::default(),
         };
         let machines = Machines {
             jobs: JobParts::new(&foundation, jobs, tools),

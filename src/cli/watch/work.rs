@@ -329,12 +329,14 @@ fn fetch(text: &Path, folder: &Path, timeout: Duration) -> Result<()> {
         (results.clone(), folder.to_owned()),
         (results.join("analysis"), folder.join("analysis")),
     ] {
-        if !from.is_dir() {
-            continue;
-        }
         let cannot = || format!("cannot copy {} out of the drive", from.display());
+        let entries = match fs::read_dir(&from) {
+            // A result without reports.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && from != results => continue,
+            entries => entries.with_context(cannot)?,
+        };
         fs::create_dir_all(&to)?;
-        for entry in fs::read_dir(&from).with_context(cannot)? {
+        for entry in entries {
             let entry = entry.with_context(cannot)?;
             if entry.file_type().with_context(cannot)?.is_file() {
                 let file = entry.path();

@@ -83,8 +83,13 @@ pub fn is_asset_by_now(catalog: &Catalog, draft: &DraftInfo) -> bool {
 /// Adds the asset of a draft to the listing, once: an asset that is removed later does not come back.
 fn list_uploaded_once(catalog: &Catalog, asset: AssetId, draft: &DraftInfo) {
     let mut shown = catalog.shown.locked();
-    if shown.insert(draft.id) {
-        list_uploaded_asset(catalog, asset, &draft.name, draft.kind, draft.created);
+    if !shown.insert(draft.id) {
+        return;
+    }
+    // A record of the service has more in it.
+    match catalog.asset(asset) {
+        Some(_) => apply_names(catalog, &[asset]),
+        None => list_uploaded_asset(catalog, asset, &draft.name, draft.kind, draft.created),
     }
 }
 

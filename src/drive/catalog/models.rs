@@ -95,9 +95,7 @@ pub async fn rapids_of(catalog: &Arc<Catalog>, asset: AssetId) -> DriveResult<Ve
         }
         // The list of all has them, too.
         None | Some((_, Some(_))) if is_fresh(catalog, ListingKind::Rapids, refresh) => {
-            let rapids = made_from(catalog, asset);
-            keep_rapids_of(catalog, asset, rapids.clone());
-            return Ok(rapids);
+            return Ok(made_from(catalog, asset));
         }
         _ => {}
     }

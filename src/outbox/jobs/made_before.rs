@@ -59,7 +59,10 @@ impl<'a> Finder<'a> {
     ) -> Result<(Vec<(String, RapidId)>, bool), Unresolved> {
         let mut made: Vec<(String, RapidId)> = Vec::new();
         let mut are_named = true;
-        if wanted.iter().all(|result| self.had_none_of_it(result)) {
+        // Those of a text for several models may be sent without a key.
+        if let [result] = wanted
+            && self.had_none_of_it(result)
+        {
             return Ok((made, are_named));
         }
         for result in wanted {
@@ -79,12 +82,13 @@ impl<'a> Finder<'a> {
         Ok((made, are_named))
     }
 
-    /// True if the service had no such result a moment ago, and would give one that was made since instead of making another.
+    /// True if the service had no such result a moment ago. One that a drive has made since has the same key, so the service
+    /// gives it instead of making another; one that was made since without a key, as on the page, is missed.
     fn had_none_of_it(&self, wanted: &WantedResult) -> bool {
         let had_none = |models: Arc<TaggedModels>| {
             models.find(&[&wanted.note]).is_none() && models.without_note().next().is_none()
         };
-        let looked = self.parts.own.looks.results.young(&wanted.asset);
+        let looked = self.parts.own.recent.results.get(&wanted.asset);
         self.parts.client.keeps_idempotency_keys() && looked.is_some_and(had_none)
     }
 
@@ -100,7 +104,7 @@ impl<'a> Finder<'a> {
                 let models = Arc::new(models);
                 self.parts
                     .own
-                    .looks
+                    .recent
                     .results
                     .keep(asset, Arc::clone(&models));
                 Ok(unknown.insert(models))

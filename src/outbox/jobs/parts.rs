@@ -9,8 +9,8 @@ use crate::outbox::events::OutboxEvent;
 use crate::outbox::foundation::Machine;
 use crate::outbox::jobs::book::{JobKey, JobRecord};
 use crate::outbox::jobs::deps::JobDeps;
-use crate::outbox::jobs::looks::LateLooks;
 use crate::outbox::jobs::memory::JobsMemory;
+use crate::outbox::jobs::recent::RecentLists;
 
 pub type JobParts = Machine<JobsMemory, JobTools>;
 
@@ -20,7 +20,7 @@ pub struct JobTools {
     pub jobs_wake: Arc<Notify>,
     /// Wakes the polling of running jobs.
     pub poll_wake: Notify,
-    pub looks: LateLooks,
+    pub recent: RecentLists,
 }
 
 impl JobParts {

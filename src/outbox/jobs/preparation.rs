@@ -102,8 +102,9 @@ impl Preparation<'_> {
         let note = note_of(self.text_hash, None);
         let mut tags = text.tags;
         let key = self.key("optimize");
-        // If its reply is lost, the same request again gives the same result.
-        let is_keyed = key.is_some() && self.parts.client.keeps_idempotency_keys();
+        // If its reply is lost, the result is found by its note, or by the same request again. A result that is made again has
+        // no note, so it gets a tag.
+        let is_keyed = self.takes_known && self.parts.client.keeps_idempotency_keys();
         if !is_keyed {
             tags.push(tag.clone());
         }

@@ -1,13 +1,13 @@
 //! Resolves the settings of a job: presets by id, by name, or by a configuration that equals that of a known preset.
-//! The lists are fetched right before, because presets change.
+//! The lists are fetched right before, because presets change; only that no preset has a configuration is believed for some seconds.
 
 use std::sync::Arc;
 
 use crate::client::{ClientError, Priority};
 use crate::outbox::jobs::deps::PresetSaved;
-use crate::outbox::jobs::looks::KnownPreset;
 use crate::outbox::jobs::notes::config_hash;
 use crate::outbox::jobs::parts::JobParts;
+use crate::outbox::jobs::recent::KnownPreset;
 use crate::outbox::jobs::text::Settings;
 use crate::outbox::staging::ContentHash;
 use crate::outbox::texts::preset_named;
@@ -45,7 +45,7 @@ impl PresetLookup {
         match settings {
             Settings::PresetId(id) => Ok(OptimizeSettings::Preset(*id)),
             Settings::Config(config) => {
-                if self.is_new_to_a_late_look(parts, config) {
+                if self.had_no_preset_like(parts, config) {
                     return Ok(OptimizeSettings::Config(config.clone()));
                 }
                 let known = self.known(parts).await?;
@@ -107,10 +107,11 @@ impl PresetLookup {
 
     async fn known(&mut self, parts: &JobParts) -> Result<&[KnownPreset], Unresolved> {
         if self.known.is_none() {
+            let changes = parts.events.preset_changes();
             let asked = parts.tasks.until_closed(all_presets(parts)).await;
             let asked = asked.ok_or(Unresolved::Closed)?;
             let known: Arc<[_]> = asked.map_err(Unresolved::Trouble)?.into();
-            parts.own.looks.presets.keep((), Arc::clone(&known));
+            parts.own.recent.presets.keep(changes, Arc::clone(&known));
             self.known = Some(known);
         }
         Ok(self.known.as_deref().unwrap_or_default())
@@ -118,8 +119,8 @@ impl PresetLookup {
 
     /// True if no preset had this configuration a moment ago. The reverse would need a new look: the preset may have changed
     /// since.
-    fn is_new_to_a_late_look(&self, parts: &JobParts, config: &OptimizerConfig) -> bool {
-        let known = parts.own.looks.presets.young(&());
+    fn had_no_preset_like(&self, parts: &JobParts, config: &OptimizerConfig) -> bool {
+        let known = parts.own.recent.presets.get(&parts.events.preset_changes());
         known.is_some_and(|known| known.iter().all(|it| !it.config.meaning_eq(config)))
     }
 }

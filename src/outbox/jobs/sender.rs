@@ -1,7 +1,7 @@
 //! The executor of one file of a drop folder: asks the planner, does one step, asks again.
 //!
-//! Invariant: a request is sent only after its one-off tag is durable in the journal, and after the service was asked
-//! whether it has a result of the same text. A request with an unknown outcome is left to the search for lost requests.
+//! Invariant: a request is sent only after it is durable in the journal, and after the service was asked whether it has a result
+//! of the same text, some seconds ago at most. A request with an unknown outcome is left to the search for lost requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -233,12 +233,12 @@ impl Sender {
         };
         match model {
             ModelId::Asset(asset) => {
-                let complete = &self.parts.own.looks.complete;
+                let complete = &self.parts.own.recent.complete;
                 match self.parts.own.deps.import_of(asset) {
                     // The upload asks for it, too, but not as soon as a job is wanted.
                     ImportState::Importing if self.has_asked => return Ok(Models::NotReady),
                     ImportState::Imported => return Ok(Models::Ready),
-                    _ if complete.young(&asset).is_some() => return Ok(Models::Ready),
+                    _ if complete.get(&asset).is_some() => return Ok(Models::Ready),
                     ImportState::Importing | ImportState::Unknown => {}
                 }
                 match client.assets().get(asset, Priority::Interactive).await {

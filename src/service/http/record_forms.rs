@@ -2,9 +2,8 @@
 //!
 //! Times of tags have a two-digit zone and times of jobs have none, as in the API.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::error::ApiError;
@@ -12,14 +11,12 @@ use crate::service::app::App;
 use crate::service::records::{Area, AssetRow, FileRow, JobRow, JobState, RapidRow, TagRow};
 use crate::wire::{
     AssetForm, BaseAsset, ConvertedFile, Downloads, FOLDERS, FormatList, JobStatus, ModelFiles,
-    ModelId, QcScore, RapidForm, RapidMeta, RapidModel, SourceModel, TRIANGLES, Tag, Thumbnail,
-    UploadStatus, WAITS_BECAUSE, WARNINGS, rapid,
+    ModelId, QcScore, RapidForm, RapidId, RapidMeta, RapidModel, SourceModel, TRIANGLES, Tag,
+    Thumbnail, UploadStatus, WAITS_BECAUSE, WARNINGS, rapid,
 };
 use assetfs_engine::job::{OVERVIEW_NAME, Report};
 use assetfs_formats as formats;
 
-/// How long the pictures that come later may take.
-const PICTURES_ARE_DRAWN: SignedDuration = SignedDuration::from_mins(10);
 /// How many lines of a warning.log a record has.
 const MAX_LISTED_WARNINGS: usize = 20;
 
@@ -28,6 +25,8 @@ const MAX_LISTED_WARNINGS: usize = 20;
 pub struct RelatedRows {
     files: HashMap<ModelId, Vec<FileRow>>,
     tags: HashMap<ModelId, Vec<TagRow>>,
+    /// Results whose pictures are still to be drawn.
+    drawings: HashSet<RapidId>,
 }
 
 impl RelatedRows {
@@ -38,7 +37,17 @@ impl RelatedRows {
             files.entry(file.owner).or_default().push(file);
         }
         let tags = app.records.tags().list(owners).await?;
-        Ok(RelatedRows { files, tags })
+        let rapids = owners.iter().filter_map(|owner| match owner {
+            ModelId::Rapid(rapid) => Some(*rapid),
+            ModelId::Asset(_) => None,
+        });
+        let rapids: Vec<RapidId> = rapids.collect();
+        let drawings = app.records.drawings().waiting(&rapids).await?;
+        Ok(RelatedRows {
+            files,
+            tags,
+            drawings: drawings.into_iter().collect(),
+        })
     }
 
     /// The names and URLs of one owner's files in one area.
@@ -70,20 +79,20 @@ impl RelatedRows {
         }
     }
 
-    /// Which of the folders that a finished model may have, it has, and so has not: not a field of the API. A drive need not ask
-    /// for the others. Left out while pictures may still be drawn of a model that was made at `made`.
-    fn add_folders(&self, app: &App, owner: ModelId, made: Timestamp, record: &mut Value) {
+    /// Names the optional folders of a finished model that have files: not a field of the API. A drive need not ask for the
+    /// others. Left out while pictures are still to be drawn.
+    fn add_folders(&self, owner: ModelId, record: &mut Value) {
+        if let ModelId::Rapid(rapid) = owner
+            && self.drawings.contains(&rapid)
+        {
+            return;
+        }
         let has = |areas: &[Area]| {
             let files = areas.iter().flat_map(|area| self.files(owner, *area));
             files.into_iter().any(|file| file.name != OVERVIEW_NAME)
         };
-        let has_renders = has(&[Area::Render]);
-        let age = app.clock.now().duration_since(made);
-        if !has_renders && app.quick_workers.is_some() && age < PICTURES_ARE_DRAWN {
-            return;
-        }
         let folders = [
-            ("renders", has_renders),
+            ("renders", has(&[Area::Render])),
             ("pbr", has(&[Area::PbrMaterial, Area::PbrQc])),
         ];
         let folders = folders.into_iter().filter(|(_, has)| *has);
@@ -187,7 +196,9 @@ pub async fn asset(
             value["error_message"] = reason.as_str().into();
         }
         related.add_overview(app, owner, &mut value);
-        related.add_folders(app, owner, row.created_at, &mut value);
+        if row.status.is_final() {
+            related.add_folders(owner, &mut value);
+        }
     }
     convert_tag_times(&mut value, &asset.tags);
     Ok(value)
@@ -260,7 +271,9 @@ pub fn rapid(app: &App, row: &RapidRow, related: &RelatedRows, form: RapidForm) 
         value["preset_name"] = serde_json::json!(row.preset_name);
         value["has_warnings"] = related.has_warnings(owner).into();
         related.add_overview(app, owner, &mut value);
-        related.add_folders(app, owner, row.updated_at, &mut value);
+        if row.status.is_final() {
+            related.add_folders(owner, &mut value);
+        }
         add_findings(report.as_ref(), &mut value);
     }
     if let Some(reason) = obstacle {

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::database::{Result, Tx, retried};
+use super::database::{Result, Tx, places, retried};
 use super::files::{self, Area, NewFile};
 use super::groups::DrawingRecords;
 use super::sql::{columns, micros, record, sql};
@@ -64,6 +64,19 @@ impl DrawingRecords<'_> {
         let mut claimed: Vec<DrawingRow> = self.database.all(update).await?;
         claimed.sort_by_key(|drawing| drawing.rapid);
         Ok(claimed)
+    }
+
+    /// Those of these results whose pictures are still to be drawn.
+    pub async fn waiting(self, rapids: &[RapidId]) -> Result<Vec<RapidId>> {
+        if rapids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let places = places(1, rapids.len());
+        let query = sql!(format!(
+            "SELECT rapid_id FROM drawings WHERE rapid_id IN ({places})"
+        ));
+        let query = query.bind_all(rapids.iter().map(|rapid| rapid.0));
+        self.database.all(query).await
     }
 
     /// Renews the claims on results of an asset.

@@ -168,9 +168,9 @@ impl FileMaps {
         Some(kept)
     }
 
-    /// True if no more folders can be added without removing others.
-    pub(in crate::drive::catalog) fn is_full(&self) -> bool {
-        self.kept.locked().len() >= MAX_KEPT
+    /// True while there is room for folders that nobody has asked for: half of it is for those that somebody has.
+    pub(in crate::drive::catalog) fn has_room(&self) -> bool {
+        self.kept.locked().len() < MAX_KEPT / 2
     }
 }
 

@@ -39,6 +39,10 @@ pub(super) async fn ask_for_unlisted(catalog: &Catalog, which: ListingKind) {
         .buffer_unordered(AT_ONCE);
     // While the service does not answer, the others wait for the next pass.
     while answers.next().await == Some(true) {}
+    match which {
+        ListingKind::Assets => catalog.known().assets.unlisted_were_asked_for(),
+        _ => catalog.known().rapids.unlisted_were_asked_for(),
+    }
 }
 
 /// Asks for one model; false if it is still unknown whether the service has it.

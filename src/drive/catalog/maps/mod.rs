@@ -119,7 +119,7 @@ fn look_again_at(catalog: &Arc<Catalog>, folder: RemoteFolder) {
         .maps
         .get(folder)
         .is_some_and(|kept| !is_up_to_date(catalog, &kept));
-    if is_old && !catalog.maps.is_full() {
+    if is_old {
         drop(join_map_fetch(catalog, folder));
     }
 }

@@ -51,32 +51,39 @@ pub fn store_rapid_files(catalog: &Catalog, record: &RapidModel) {
         &files,
         is_settled && !files.is_empty(),
     );
+    // Pictures may come after the result, and with them its thumbnail.
+    let has_thumbnail = record
+        .thumbnail
+        .as_ref()
+        .is_some_and(|it| it.first.is_some());
+    let gets_none =
+        record.optimization_status.is_failure() || record.has_folder("renders") == Some(false);
     store_files(
         catalog,
         RemoteFolder::RapidAnalysis(record.id),
         &analysis_of(record),
-        is_settled,
+        is_settled && (has_thumbnail || gets_none),
     );
     let reports = reports_of(catalog, record);
     let named = reports.into_iter().map(|name| (name, None));
     store_names(catalog, RemoteFolder::RapidQc(record.id), named, is_settled);
 }
 
-/// The same of a source model from a list, as long as there is room: nobody has to request the record then.
+/// Stores the analysis files of a source model from a list, as long as there is room: nobody has to request the record then.
 pub fn store_listed_analysis(catalog: &Catalog, record: &BaseAsset) {
     let is_whole = record.upload_status == UploadStatus::Complete;
     let folder = RemoteFolder::AssetAnalysis(record.id);
     let has_analysis = record.downloads.get("rpd_info.json").is_some();
-    if is_whole && has_analysis && !catalog.maps.is_full() && known_map(catalog, folder).is_none() {
+    if is_whole && has_analysis && catalog.maps.has_room() && known_map(catalog, folder).is_none() {
         store_asset_files(catalog, record);
     }
 }
 
-/// The same of an optimized model.
+/// Stores the files of an optimized model from a list, as long as there is room.
 pub fn store_listed_files(catalog: &Catalog, record: &RapidModel) {
     let is_whole = record.optimization_status.is_final() && !record.downloads.all.is_empty();
     let folder = RemoteFolder::RapidFiles(record.id);
-    if is_whole && !catalog.maps.is_full() && known_map(catalog, folder).is_none() {
+    if is_whole && catalog.maps.has_room() && known_map(catalog, folder).is_none() {
         store_rapid_files(catalog, record);
     }
 }

@@ -317,6 +317,9 @@ impl Record for KnownRapid {
     fn service_name(&self) -> &str {
         &self.name
     }
+    fn is_again(&self, gone: &KnownRapid) -> bool {
+        (&self.name, self.source, &self.made_with) == (&gone.name, gone.source, &gone.made_with)
+    }
     fn qualifier(&self) -> Option<&str> {
         self.made_with.as_deref()
     }

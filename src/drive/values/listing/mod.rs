@@ -25,6 +25,10 @@ pub trait Record: Clone + PartialEq {
     fn is_gone_if_unlisted() -> bool {
         true
     }
+    /// True for the record of the same thing that was deleted and made again, which takes over its name.
+    fn is_again(&self, gone: &Self) -> bool {
+        self.service_name() == gone.service_name()
+    }
     /// Tells it apart from others of its name: it is shown as `name (qualifier)` if the plain name is taken.
     fn qualifier(&self) -> Option<&str> {
         None
@@ -291,6 +295,11 @@ impl<R: Record> Listing<R> {
         std::mem::take(&mut self.unlisted)
     }
 
+    /// Those that a full pass lacked have been asked for: what is removed from now on leaves its name to nobody.
+    pub fn unlisted_were_asked_for(&mut self) {
+        self.heirs.clear();
+    }
+
     /// Removes a record permanently.
     pub fn remove(&mut self, id: u64, now: Instant) -> Changes {
         let mut changes = Changes::default();
@@ -310,9 +319,14 @@ impl<R: Record> Listing<R> {
     fn note_heirs(&mut self, changes: &Changes) {
         self.heirs.clear();
         for unlisted in &self.unlisted {
-            let name = self.rows.get(unlisted).map(|it| it.row.service_name());
-            let has_name = |id: &u64| self.rows.get(id).map(|it| it.row.service_name()) == name;
-            let heirs = changes.appeared.iter().copied().filter(has_name);
+            let Some(gone) = self.rows.get(unlisted) else {
+                continue;
+            };
+            let is_again = |id: &u64| {
+                let new = self.rows.get(id);
+                new.is_some_and(|new| new.row.is_again(&gone.row))
+            };
+            let heirs = changes.appeared.iter().copied().filter(is_again);
             if let Some(heir) = heirs.min() {
                 self.heirs.insert(*unlisted, heir);
             }

@@ -1,5 +1,5 @@
 //! Deletes the unwanted assets of uploads: of abandoned attempts and cancelled drafts. Deletes only ids that the
-//! journal records, and never one that another machine has started or joined. Also finishes the deletions that an earlier run began.
+//! journal records, and never one that another machine has started, or has joined and may still need. Also finishes the deletions that an earlier run began.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -26,6 +26,8 @@ use crate::wire::{AssetId, BaseAsset, UploadStatus};
 const MAX_POLL_PAUSE: Duration = Duration::from_secs(10);
 /// The longest pause between two comparisons that found a difference.
 const MAX_COMPARISON: Duration = Duration::from_secs(3600);
+/// How long a record may be sent with an event: later it may lack what others have changed.
+const RECORD_IS_NEW: Duration = Duration::from_secs(5);
 /// How late the drive may report that it deleted an asset.
 const LATE_REPORT: Duration = Duration::from_secs(2);
 
@@ -238,7 +240,9 @@ impl SentAsset {
     fn report(&self, link: &DraftLink, asset: AssetId) {
         let events = &link.parts().events;
         match (self.record.clone(), self.asked) {
-            (Some(record), Some(asked)) if record.id == asset => {
+            (Some(record), Some(asked))
+                if record.id == asset && asked.elapsed() < RECORD_IS_NEW =>
+            {
                 let asked = asked.into_std();
                 events.asset_seen(SeenRecord { record, asked });
             }

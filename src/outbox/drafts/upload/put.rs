@@ -26,6 +26,8 @@ use crate::wire::UploadStatus;
 
 /// How often progress events are sent.
 const PROGRESS_EVERY: Duration = Duration::from_millis(300);
+/// How long the service may take to say whether another machine has completed an upload.
+const COMPLETED_LOOK: Duration = Duration::from_secs(5);
 
 /// How sending the objects ended.
 pub(super) enum Sent {
@@ -128,8 +130,10 @@ impl<'u> ObjectSender<'u> {
             return false;
         };
         let assets = self.link.parts().client.assets();
-        let record = assets.get(asset, Priority::Background).await;
-        record.is_ok_and(|record| record.upload_status != UploadStatus::Incomplete)
+        let record = assets.get(asset, Priority::Background);
+        let record = tokio::time::timeout(COMPLETED_LOOK, record).await;
+        let record = record.ok().and_then(Result::ok);
+        record.is_some_and(|record| record.upload_status != UploadStatus::Incomplete)
     }
 
     async fn put_once(

@@ -1,7 +1,7 @@
 //! Lists of the service that were just requested. Many jobs that are sent together need the same ones.
 //!
 //! Invariant: such a list only tells that something was not there. What it has is requested again before it is used, because it
-//! may have changed or gone since. Only that an asset is complete is final.
+//! may have changed or gone since. That an asset is complete may be used: if it was deleted since, the service refuses the job.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -13,7 +13,7 @@ use crate::outbox::jobs::tagged::TaggedModels;
 use crate::wire::{AssetId, OptimizerConfig, PresetId};
 
 /// How long a list counts.
-const YOUNG: Duration = Duration::from_secs(5);
+const IS_RECENT: Duration = Duration::from_secs(5);
 
 /// A preset of the account or of the service.
 pub struct KnownPreset {
@@ -26,34 +26,35 @@ pub struct KnownPreset {
 
 /// The lists that jobs ask for.
 #[derive(Default)]
-pub struct LateLooks {
-    pub presets: YoungValues<(), Arc<[KnownPreset]>>,
+pub struct RecentLists {
+    /// By how often presets were changed here when they were requested.
+    pub presets: Recent<u64, Arc<[KnownPreset]>>,
     /// The assets that were complete. They stay so; one that is deleted is refused when its job is sent.
-    pub complete: YoungValues<AssetId, ()>,
+    pub complete: Recent<AssetId, ()>,
     /// The results of each asset.
-    pub results: YoungValues<AssetId, Arc<TaggedModels>>,
+    pub results: Recent<AssetId, Arc<TaggedModels>>,
 }
 
 /// Values that are forgotten soon.
-pub struct YoungValues<K, V>(Mutex<HashMap<K, (Instant, V)>>);
+pub struct Recent<K, V>(Mutex<HashMap<K, (Instant, V)>>);
 
-impl<K, V> Default for YoungValues<K, V> {
-    fn default() -> YoungValues<K, V> {
-        YoungValues(Mutex::default())
+impl<K, V> Default for Recent<K, V> {
+    fn default() -> Recent<K, V> {
+        Recent(Mutex::default())
     }
 }
 
-impl<K: Eq + Hash, V: Clone> YoungValues<K, V> {
+impl<K: Eq + Hash, V: Clone> Recent<K, V> {
     /// Keeps a value that was just received.
     pub fn keep(&self, key: K, value: V) {
         let mut kept = self.0.locked();
-        kept.retain(|_, (at, _)| at.elapsed() < YOUNG);
+        kept.retain(|_, (at, _)| at.elapsed() < IS_RECENT);
         kept.insert(key, (Instant::now(), value));
     }
 
-    pub fn young(&self, key: &K) -> Option<V> {
+    pub fn get(&self, key: &K) -> Option<V> {
         let kept = self.0.locked();
         let (at, value) = kept.get(key)?;
-        (at.elapsed() < YOUNG).then(|| value.clone())
+        (at.elapsed() < IS_RECENT).then(|| value.clone())
     }
 }
