@@ -116,7 +116,18 @@ async fn pictures_that_come_after_their_result_show_in_a_drive_that_is_told_noth
     let mounted = account.mount().await;
     let tree = &mounted.tree;
     tree.optimize("cube", "small", TEN_PERCENT).await;
+    // Another one that knows the result from a list, perhaps from before its pictures.
+    let other = account.mount_elsewhere().await;
+    let reports = async || other.tree.list("/rapidmodels/cube/analysis").await.unwrap();
+    assert!(!reports().await.is_empty());
     until_drawn(tree).await;
+    until_drawn(&other.tree).await;
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !reports().await.contains(&"thumb.jpg".to_owned()) {
+        assert!(Instant::now() < deadline, "{:?}", reports().await);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    other.close().await;
     mounted.close().await;
 }
 

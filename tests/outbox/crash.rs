@@ -174,7 +174,7 @@ async fn a_death_at_every_step_leaves_one_complete_asset_with_every_file() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_death_around_the_order_of_a_job_pays_once_on_a_service_without_idempotency_keys() {
     let world = World::start().await;
-    world.relay.without(IDEMPOTENCY_KEY);
+    world.relay.without(&[IDEMPOTENCY_KEY]);
     let points = [
         Failpoint::BeforeOptimize,
         Failpoint::AfterOptimize,

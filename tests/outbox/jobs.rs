@@ -76,7 +76,7 @@ async fn a_dropped_job_makes_one_rapid_model_and_its_tag_goes() {
     // A service without idempotency keys.
     let (world, outbox, asset, folder) = {
         let world = World::start().await;
-        world.relay.without(IDEMPOTENCY_KEY);
+        world.relay.without(&[IDEMPOTENCY_KEY]);
         in_world(world).await
     };
     let state = drop_config(&outbox, &folder, "web.json").await;
