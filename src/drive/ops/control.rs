@@ -303,10 +303,19 @@ async fn cancel(tree: &Arc<Tree>, draft: DraftId, asset: Option<AssetId>) -> Dri
     })
     .await?;
     tree.failures().succeeded(&path, OperationKind::Remove);
-    if let Some(asset) = asset {
-        asset_gone(tree.catalog(), asset);
-    }
+    given_up(tree, asset);
     Ok(())
+}
+
+/// Handles that an asset was given up. One that stays for another machine is shown again when it is looked at.
+fn given_up(tree: &Tree, asset: Option<AssetId>) {
+    match asset {
+        Some(asset) if tree.outbox().uploads().is_deleted_for_sure(asset) => {
+            asset_gone(tree.catalog(), asset);
+        }
+        Some(_) => mark_stale(tree.catalog(), ListingKind::Assets),
+        None => {}
+    }
 }
 
 fn nothing_to_cancel() -> DriveError {
@@ -323,9 +332,7 @@ async fn cancel_version(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<()> {
     tree.detached(async move { Ok(outbox.uploads().cancel_version(version.id).await?) })
         .await?;
     tree.failures().succeeded(&path, OperationKind::Remove);
-    if let Some(asset) = version.asset {
-        asset_gone(tree.catalog(), asset);
-    }
+    given_up(tree, version.asset);
     Ok(())
 }
 

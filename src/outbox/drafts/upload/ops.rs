@@ -205,6 +205,12 @@ impl Uploads {
             .collect()
     }
 
+    /// Whether an asset that was given up here is deleted for sure: another machine may need one that it has joined or started.
+    pub fn is_deleted_for_sure(&self, asset: AssetId) -> bool {
+        let memory = self.parts.memory();
+        memory.state.discards.contains(&asset) && !memory.state.shared_discards.contains(&asset)
+    }
+
     /// Assets that are not shown: those of running uploads, and those that are being deleted.
     pub fn unseen_assets(&self) -> HashSet<AssetId> {
         let memory = self.parts.memory();
