@@ -54,6 +54,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
+    #[expect(clippy::print_stderr, reason = "what is skipped is said loudly")]
     async fn clients_that_are_connected_are_accepted_and_new_ones_wait() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();

@@ -234,7 +234,8 @@ fn without_a_program_that_works_everything_is_read_through_the_drive_and_the_log
             fs::copy(name, to).expect("a copy");
         }
     };
-    let cases: [(Box<dyn FnOnce(&Path)>, &str); 3] = [
+    type Harm = Box<dyn FnOnce(&Path)>;
+    let cases: [(Harm, &str); 3] = [
         (Box::new(copy), "does not have the capability cap_sys_admin"),
         // Ends at once; runs and never answers.
         (
