@@ -50,15 +50,15 @@ pub fn check_device(device: BorrowedFd<'_>) -> Result<(), Errno> {
 }
 
 /// A folder of the user that files are registered from.
-pub struct Folder {
+pub struct GivenFolder {
     given: OwnedFd,
     /// The same folder, in a read-only mount of its own.
     mount: OwnedFd,
 }
 
-impl Folder {
+impl GivenFolder {
     /// Checks that it belongs to the user and that nobody else can change it.
-    pub fn check(given: OwnedFd, user: Uid) -> Result<Folder, Errno> {
+    pub fn check(given: OwnedFd, user: Uid) -> Result<GivenFolder, Errno> {
         let stat = fstat(&given)?;
         if kind(&stat) != FileType::Directory {
             return Err(Errno::NOTDIR);
@@ -78,7 +78,7 @@ impl Folder {
             kernel::set_read_only(&mount)?;
             Ok(mount)
         })?;
-        Ok(Folder { given, mount })
+        Ok(GivenFolder { given, mount })
     }
 
     /// Opens a file below this folder: through no link, and in no other mount.
@@ -96,7 +96,11 @@ impl Folder {
 }
 
 /// The given file, opened again through the read-only mount of a folder.
-pub fn reopened(given: BorrowedFd<'_>, folders: &[Folder], user: Uid) -> Result<OwnedFd, Errno> {
+pub fn reopened(
+    given: BorrowedFd<'_>,
+    folders: &[GivenFolder],
+    user: Uid,
+) -> Result<OwnedFd, Errno> {
     let flags = rustix::fs::fcntl_getfl(given)?;
     if flags.contains(OFlags::PATH) || flags.intersects(OFlags::WRONLY | OFlags::RDWR) {
         return Err(Errno::ACCESS);

@@ -19,7 +19,7 @@ use assetfs_passthrough::{
 use rustix::io::Errno;
 use rustix::process::Uid;
 
-use backing::Folder;
+use backing::GivenFolder;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
@@ -80,8 +80,8 @@ fn begin(hello: Request, descriptors: Vec<OwnedFd>, user: Uid) -> Result<Registr
     let mut descriptors = descriptors.into_iter();
     let device = descriptors.next().ok_or(Errno::INVAL)?;
     backing::check_device(device.as_fd())?;
-    let folders: Vec<Folder> = descriptors
-        .map(|folder| Folder::check(folder, user))
+    let folders: Vec<GivenFolder> = descriptors
+        .map(|folder| GivenFolder::check(folder, user))
         .collect::<Result<_, Errno>>()?;
     if folders.is_empty() || folders.len() > MAX_FOLDERS {
         return Err(Errno::INVAL);
@@ -99,7 +99,7 @@ fn begin(hello: Request, descriptors: Vec<OwnedFd>, user: Uid) -> Result<Registr
 struct Registry {
     user: Uid,
     device: OwnedFd,
-    folders: Vec<Folder>,
+    folders: Vec<GivenFolder>,
     ids: BTreeSet<u32>,
 }
 

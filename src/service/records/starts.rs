@@ -20,7 +20,7 @@ const JOINED_COMPLETE_MICROS: i64 = 3600 * 1_000_000;
 
 record! {
     /// The asset that an earlier start has created.
-    pub struct Started {
+    pub struct EarlierStart {
         pub asset: AssetId = "id",
         pub join_key: Option<String>,
         pub is_joined: bool,
@@ -119,7 +119,7 @@ async fn known(tx: &mut Tx, user: UserId, new: &NewAsset<'_>) -> Result<Option<(
 }
 
 /// The asset that the same client has started with its idempotency key.
-async fn own_start(tx: &mut Tx, user: UserId, new: &NewAsset<'_>) -> Result<Option<Started>> {
+async fn own_start(tx: &mut Tx, user: UserId, new: &NewAsset<'_>) -> Result<Option<EarlierStart>> {
     let Some(key) = new.start_key else {
         return Ok(None);
     };
