@@ -200,7 +200,7 @@ impl Account {
         }
     }
 
-    /// Ends the service as a kill does: nothing that it does is finished.
+    /// Ends the service like `kill -9`: work under way is not finished.
     pub fn kill_service(&mut self) {
         drop(self.service.take());
     }

@@ -1,5 +1,5 @@
-//! What this process gives up: inherited descriptors and environment, all capabilities but `CAP_SYS_ADMIN`, and, once the first
-//! request was checked, all system calls that serving does not need.
+//! What this process gives up at its start: inherited descriptors, its environment, and all capabilities but `CAP_SYS_ADMIN`.
+//! After the check of the first request also all system calls that it does not need to serve requests.
 //!
 //! The capability is in the effective set only while [`with_capability`] runs, so that files are opened without it.
 

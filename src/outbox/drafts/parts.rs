@@ -8,7 +8,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
 use crate::locks::Locked;
-use crate::outbox::drafts::draft::{Draft, Stage};
+use crate::outbox::drafts::draft::Stage;
 use crate::outbox::drafts::memory::{DraftsMemory, FateListener};
 use crate::outbox::drafts::settle::readiness::human_size;
 use crate::outbox::drafts::settle::rule::SettleTimes;
@@ -117,8 +117,8 @@ impl DraftParts {
     /// The stage of the draft that became an asset; `None` if there is no such draft.
     pub fn stage_of(&self, asset: AssetId) -> Option<Stage> {
         let memory = self.peek();
-        let mut stages = memory.state.drafts.values().filter_map(Draft::stage);
-        stages.find(|stage| stage.asset() == Some(asset))
+        let draft = memory.state.draft_of(asset)?;
+        memory.state.drafts.get(&draft)?.stage()
     }
 
     /// The present time on the clock of drafts, which is monotonic.

@@ -41,7 +41,7 @@ pub trait JobDeps: Send + Sync {
     /// May be called while jobs are locked, so it must not lock them.
     fn model_of(&self, draft: DraftId) -> DraftModel;
 
-    /// Without a request.
+    /// How far the import of an asset is, as far as this machine knows; sends no request.
     fn import_of(&self, asset: AssetId) -> ImportState;
 
     /// The file whose text is not saved as this preset yet, or was refused.

@@ -103,6 +103,11 @@ impl RapidModel {
         lenient::waits_because(&self.other)
     }
 
+    pub fn has_thumbnail(&self) -> bool {
+        let thumbnail = self.thumbnail.as_ref();
+        thumbnail.is_some_and(|it| it.first.is_some())
+    }
+
     /// Whether a finished model has this folder, if the service says so.
     pub fn has_folder(&self, name: &str) -> Option<bool> {
         lenient::has_folder(&self.other, name)

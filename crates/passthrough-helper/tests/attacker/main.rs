@@ -1,5 +1,5 @@
-//! What a user gains who runs `assetfs-passthrough` with whatever descriptors and messages there are: nothing. Each attack runs as
-//! an ordinary user, on the kernel's own FUSE.
+//! Attacks on `assetfs-passthrough`: a user who starts it with other descriptors or messages must gain nothing. Each attack runs
+//! as an ordinary user, on the FUSE of the kernel.
 
 mod bench;
 #[path = "../../../../tests/support/skip.rs"]
@@ -51,7 +51,7 @@ fn own_cached_files_are_registered_for_reading_and_nothing_can_be_written_throug
             .unwrap();
         reader.read_to_end(&mut text).unwrap();
         assert_eq!(text, CONTENT);
-        // The kernel would open the backing file with these flags and ask for no permission.
+        // The kernel would open the backing file with these flags, without checking permissions.
         for how in [
             OpenOptions::new().write(true),
             OpenOptions::new().read(true).write(true),

@@ -52,17 +52,13 @@ pub fn store_rapid_files(catalog: &Catalog, record: &RapidModel) {
         is_settled && !files.is_empty(),
     );
     // Pictures may come after the result, and with them its thumbnail.
-    let has_thumbnail = record
-        .thumbnail
-        .as_ref()
-        .is_some_and(|it| it.first.is_some());
     let gets_none =
         record.optimization_status.is_failure() || record.has_folder("renders") == Some(false);
     store_files(
         catalog,
         RemoteFolder::RapidAnalysis(record.id),
         &analysis_of(record),
-        is_settled && (has_thumbnail || gets_none),
+        is_settled && (record.has_thumbnail() || gets_none),
     );
     let reports = reports_of(catalog, record);
     let named = reports.into_iter().map(|name| (name, None));

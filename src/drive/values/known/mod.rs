@@ -259,10 +259,7 @@ impl KnownRapid {
                 .clone()
                 .map_or_else(Vec::new, |formats| formats.0),
             files: exported_names(record),
-            has_thumbnail: record
-                .thumbnail
-                .as_ref()
-                .is_some_and(|it| it.first.is_some()),
+            has_thumbnail: record.has_thumbnail(),
             triangles: record.triangles(),
             warnings: record.warnings().map(|lines| {
                 let lines = lines.take(MAX_WARNINGS);

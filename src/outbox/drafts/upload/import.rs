@@ -239,11 +239,11 @@ impl SentAsset {
     /// Sends the event that the asset changed, with its record if that is here.
     fn report(&self, link: &DraftLink, asset: AssetId) {
         let events = &link.parts().events;
-        match (self.record.clone(), self.asked) {
+        match (&self.record, self.asked) {
             (Some(record), Some(asked))
                 if record.id == asset && asked.elapsed() < RECORD_IS_NEW =>
             {
-                let asked = asked.into_std();
+                let (record, asked) = (record.clone(), asked.into_std());
                 events.asset_seen(SeenRecord { record, asked });
             }
             _ => events.send(OutboxEvent::AssetChanged(asset)),
