@@ -48,6 +48,10 @@ def seq_fast(bench):
 
     def step(_):
         bench.note("1 GiB cold", "curl", bench.size / MIB / curl("fast"), "MiB/s")
+        # As new on the disk as the cached file: a host keeps in memory what was read from a virtual disk before.
+        quiet("cp", local, f"{local}.new")
+        os.replace(f"{local}.new", local)
+        time.sleep(1)
         drop_caches()
         bench.note("after drop_caches", "local disk", bench.size / MIB / sequential(local), "MiB/s")
         bench.note("again, page cache", "local disk", bench.size / MIB / sequential(local), "MiB/s")
