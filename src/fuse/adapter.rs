@@ -118,6 +118,12 @@ impl Filesystem for Adapter {
             // Features that an older kernel lacks only affect speed.
             let _ = config.add_capabilities(flag);
         }
+        if config
+            .add_capabilities(InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP)
+            .is_ok()
+        {
+            self.modes.allow_direct_writes();
+        }
         if config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).is_ok()
             && config.set_max_stack_depth(MAX_STACK_DEPTH).is_ok()
         {

@@ -1,8 +1,11 @@
 //! Open modes of files. The kernel allows one mode per inode at a time: a second open in another mode, or with
 //! another backing file, fails with EIO. So the first open of an inode chooses the mode, and later opens use
-//! the same until the last close.
+//! the same until the last close. The same holds for a file that is written without the page cache: the kernel drops
+//! the pages of a range before it writes it, so a reader with pages of its own could keep old bytes.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use fuser::FopenFlags;
@@ -23,6 +26,8 @@ pub(super) enum KernelMode {
 pub(super) struct OpenModes {
     open: Mutex<HashMap<Ino, OpenInode>>,
     passthrough: Mutex<Passthrough>,
+    /// A file without the page cache can be mapped (Linux 6.6), so writers may go without it.
+    maps_direct: AtomicBool,
 }
 
 /// Whether complete files of the cache are passed to the kernel.
@@ -35,7 +40,26 @@ enum Passthrough {
 
 struct OpenInode {
     handles: u32,
-    backing: Option<Arc<Backing>>,
+    shared: Shared,
+}
+
+/// What all handles of an inode have in common.
+enum Shared {
+    Backed(Arc<Backing>),
+    /// Nobody uses the page cache.
+    Direct,
+    /// Each open by itself.
+    Any,
+}
+
+impl Shared {
+    fn mode(&self, wanted: &OpenedMode) -> KernelMode {
+        match self {
+            Shared::Backed(backing) => KernelMode::Backed(Arc::clone(backing)),
+            Shared::Direct => KernelMode::Flags(FopenFlags::FOPEN_DIRECT_IO),
+            Shared::Any => KernelMode::Flags(flags_of(wanted)),
+        }
+    }
 }
 
 impl OpenModes {
@@ -43,7 +67,13 @@ impl OpenModes {
         OpenModes {
             open: Mutex::default(),
             passthrough: Mutex::new(Passthrough::Off),
+            maps_direct: AtomicBool::new(false),
         }
+    }
+
+    /// The kernel said at INIT that files without the page cache can be mapped.
+    pub(super) fn allow_direct_writes(&self) {
+        self.maps_direct.store(true, Ordering::Relaxed);
     }
 
     /// The kernel offered passthrough at INIT.
@@ -70,23 +100,11 @@ impl OpenModes {
         let mut open = self.open.locked();
         if let Some(inode) = open.get_mut(&ino) {
             inode.handles += 1;
-            return match &inode.backing {
-                Some(backing) => KernelMode::Backed(Arc::clone(backing)),
-                None => KernelMode::Flags(flags_of(wanted)),
-            };
+            return inode.shared.mode(wanted);
         }
-        let backing = self.back(wanted, reply);
-        let mode = match &backing {
-            Some(backing) => KernelMode::Backed(Arc::clone(backing)),
-            None => KernelMode::Flags(flags_of(wanted)),
-        };
-        open.insert(
-            ino,
-            OpenInode {
-                handles: 1,
-                backing,
-            },
-        );
+        let shared = self.shared(wanted, reply);
+        let mode = shared.mode(wanted);
+        open.insert(ino, OpenInode { handles: 1, shared });
         mode
     }
 
@@ -101,10 +119,18 @@ impl OpenModes {
         }
     }
 
-    fn back(&self, wanted: &OpenedMode, reply: &impl BackingReply) -> Option<Arc<Backing>> {
-        let OpenedMode::Passthrough(file) = wanted else {
-            return None;
-        };
+    /// What the first open of an inode decides for all others.
+    fn shared(&self, wanted: &OpenedMode, reply: &impl BackingReply) -> Shared {
+        match wanted {
+            OpenedMode::Passthrough(file) => {
+                self.back(file, reply).map_or(Shared::Any, Shared::Backed)
+            }
+            OpenedMode::Written if self.maps_direct.load(Ordering::Relaxed) => Shared::Direct,
+            _ => Shared::Any,
+        }
+    }
+
+    fn back(&self, file: &File, reply: &impl BackingReply) -> Option<Arc<Backing>> {
         let mut passthrough = self.passthrough.locked();
         let Passthrough::By(source) = &*passthrough else {
             return None;
@@ -129,7 +155,7 @@ impl OpenModes {
 fn flags_of(wanted: &OpenedMode) -> FopenFlags {
     match wanted {
         OpenedMode::Kept | OpenedMode::Passthrough(_) => FopenFlags::FOPEN_KEEP_CACHE,
-        OpenedMode::Cached => FopenFlags::empty(),
+        OpenedMode::Cached | OpenedMode::Written => FopenFlags::empty(),
         OpenedMode::Direct => FopenFlags::FOPEN_DIRECT_IO,
         // Without FOPEN_NONSEEKABLE, tools take it for an empty file.
         OpenedMode::Stream => FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NONSEEKABLE,

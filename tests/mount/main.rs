@@ -60,5 +60,6 @@ mod validators;
 mod watch;
 mod ways;
 mod whole_tree;
+mod written_and_read;
 #[path = "../support/zips.rs"]
 mod zips;

@@ -11,7 +11,7 @@ use crate::drive::files::handles::{Body, OpenFile};
 use crate::drive::files::text::TextBuffer;
 use crate::drive::mount::Mount;
 use crate::drive::ops::attributes::entry;
-use crate::drive::ops::open::create;
+use crate::drive::ops::open::{create, staged_mode};
 use crate::drive::ops::write::{flush, release};
 use crate::drive::places::{
     Container, DraftEntry, HeldPreset, ModelFolder, Node, RawModels, refusals,
@@ -89,7 +89,7 @@ pub async fn create_new(
                     .drafts()
                     .create_loose_file(name, mode, &caller.for_outbox())?;
             let node = DraftEntry::new(draft.id, info.id).into();
-            (node, Body::Staged(staged), OpenedMode::Cached)
+            (node, Body::Staged(staged), staged_mode(flags))
         }
         Some(Container::Entries(draft, parent)) => {
             let caller = caller.for_outbox();
@@ -99,7 +99,7 @@ pub async fn create_new(
                 .create_file(draft, parent, name, mode, &caller);
             let (info, staged) = made?;
             let node = DraftEntry::new(draft, info.id).into();
-            (node, Body::Staged(staged), OpenedMode::Cached)
+            (node, Body::Staged(staged), staged_mode(flags))
         }
         Some(Container::Jobs(drop)) => {
             let jobs = mount.outbox().jobs();

@@ -18,7 +18,7 @@ use crate::drive::ops::attributes::entry;
 use crate::drive::ops::create::{check_new_name, create_new};
 use crate::drive::ops::remove::{removed_file, unhide};
 use crate::drive::places::{Contents, DraftEntry, Node, child, refusals};
-use crate::drive::posix::{Caller, Ino, OpenFlags, Opened, OpenedMode};
+use crate::drive::posix::{Access, Caller, Ino, OpenFlags, Opened, OpenedMode};
 use crate::drive::reading::{RemoteFile, Spool};
 use crate::drive::tree::Tree;
 use crate::drive::values::local::TextTarget;
@@ -144,12 +144,20 @@ async fn open_entry(
         .entries()
         .open(draft, entry, mode, &caller.for_outbox())
     {
-        Ok(staged) => Ok((Body::Staged(staged), OpenedMode::Cached)),
+        Ok(staged) => Ok((Body::Staged(staged), staged_mode(flags))),
         Err(error) if mode != OpenMode::Read => Err(error.into()),
         Err(error) => open_sent(mount, of).await.map_err(|gone| match gone {
             DriveError::NotFound => error.into(),
             other => other,
         }),
+    }
+}
+
+/// How the kernel opens a staged file.
+pub(super) fn staged_mode(flags: OpenFlags) -> OpenedMode {
+    match flags.access {
+        Access::Write => OpenedMode::Written,
+        Access::Read | Access::ReadWrite => OpenedMode::Cached,
     }
 }
 
