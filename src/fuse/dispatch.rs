@@ -91,15 +91,24 @@ impl Dispatcher {
         }
     }
 
+    /// Polls on a blocking thread, which answers a ready result itself: each further thread costs as much as a small request.
     fn answer_off_session<T: Send + 'static>(
         &self,
         tid: u32,
         work: impl Future<Output = DriveResult<T>> + Send + 'static,
         reply: impl FnOnce(Result<T, Errno>) + Send + 'static,
     ) {
-        let work = Box::pin(work);
-        self.runtime
-            .spawn(async move { reply(poll_off_session(tid, work).await) });
+        let mut work: Work<T> = Box::pin(work);
+        let runtime = self.runtime.clone();
+        self.runtime.spawn_blocking(move || {
+            let woken = Arc::new(RequestWaker(Notify::new()));
+            match poll_here(&mut work, &woken) {
+                Poll::Ready(result) => reply(result),
+                Poll::Pending => {
+                    runtime.spawn(async move { reply(wait_off_session(tid, work, woken).await) });
+                }
+            }
+        });
     }
 
     /// Runs disk work on this thread; `None` if no session thread is free for it.
@@ -125,6 +134,9 @@ impl Dispatcher {
     }
 }
 
+/// A request that is being handled.
+type Work<T> = Pin<Box<dyn Future<Output = DriveResult<T>> + Send>>;
+
 /// Wakes the loop that polls a request.
 struct RequestWaker(Notify);
 
@@ -134,26 +146,27 @@ impl Wake for RequestWaker {
     }
 }
 
-async fn poll_off_session<T: Send + 'static>(
+/// Polls on this thread; a panic becomes `EIO`.
+fn poll_here<T>(work: &mut Work<T>, woken: &Arc<RequestWaker>) -> Poll<Result<T, Errno>> {
+    let waker = Waker::from(Arc::clone(woken));
+    let poll = || work.as_mut().poll(&mut Context::from_waker(&waker));
+    match catch_unwind(AssertUnwindSafe(poll)) {
+        Ok(polled) => polled.map(|result| result.map_err(|error| errno(&error))),
+        Err(_) => {
+            tracing::error!("a request handler panicked");
+            Poll::Ready(Err(Errno::EIO))
+        }
+    }
+}
+
+/// Waits until `work` may go on, and polls it on a blocking thread then, until it has a result.
+async fn wait_off_session<T: Send + 'static>(
     tid: u32,
-    mut work: Pin<Box<impl Future<Output = DriveResult<T>> + Send + 'static>>,
+    mut work: Work<T>,
+    woken: Arc<RequestWaker>,
 ) -> Result<T, Errno> {
-    let woken = Arc::new(RequestWaker(Notify::new()));
     let mut ended = pin!(caller_ended(tid, is_being_killed));
     loop {
-        let waker = Waker::from(Arc::clone(&woken));
-        let polling = tokio::task::spawn_blocking(move || {
-            let polled = work.as_mut().poll(&mut Context::from_waker(&waker));
-            (work, polled)
-        });
-        work = match polling.await {
-            Ok((_, Poll::Ready(result))) => return result.map_err(|error| errno(&error)),
-            Ok((work, Poll::Pending)) => work,
-            Err(_) => {
-                tracing::error!("a request handler panicked");
-                return Err(Errno::EIO);
-            }
-        };
         tokio::select! {
             () = woken.0.notified() => {}
             () = &mut ended => {
@@ -162,6 +175,17 @@ async fn poll_off_session<T: Send + 'static>(
                 return Err(Errno::EINTR);
             }
         }
+        let polled_by = Arc::clone(&woken);
+        let polling = tokio::task::spawn_blocking(move || {
+            let polled = poll_here(&mut work, &polled_by);
+            (work, polled)
+        });
+        work = match polling.await {
+            Ok((_, Poll::Ready(result))) => return result,
+            Ok((work, Poll::Pending)) => work,
+            // The runtime is being shut down.
+            Err(_) => return Err(Errno::EIO),
+        };
     }
 }
 

@@ -1,5 +1,7 @@
 //! How many requests the work on models costs: a service answers so many a minute, and hundreds of models wait for that.
 
+use std::time::Duration;
+
 use crate::support::account::Account;
 use crate::wrong_lists::relayed;
 
@@ -56,6 +58,11 @@ async fn results_are_walked_by_their_list_alone() {
         let reports = tree.list(&format!("/rapidmodels/{result}/analysis")).await;
         assert!(!reports.unwrap().is_empty());
     }
+    // Until the list is older than the drive's refresh time.
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    let links = tree.list("/rawmodels/cube/rapidmodels").await.unwrap();
+    assert_eq!(links.len(), 3, "{links:?}");
+    assert_eq!(relay.calls("GET", "/1/rapidmodels").len(), 0);
     assert_eq!(relay.calls("GET", "/api/v2/rapidmodel/").len(), 0);
     assert!(!relay.calls("GET", "/api/v2/rapidmodel?").is_empty());
     mounted.close().await;

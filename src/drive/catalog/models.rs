@@ -9,8 +9,9 @@ use serde::Serialize;
 use crate::client::Priority;
 use crate::drive::catalog::asking::{send_with_deadline, wait_for_fetch};
 use crate::drive::catalog::data::flight_key::FlightKey;
-use crate::drive::catalog::listings::freshness::{is_fresh, is_listed};
+use crate::drive::catalog::listings::freshness::is_listed;
 use crate::drive::catalog::listings::records::{asset_gone, rapid_gone, store_asset, store_rapid};
+use crate::drive::catalog::listings::refresh_listing;
 use crate::drive::catalog::maps::store::{store_asset_files, store_rapid_files};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
@@ -93,8 +94,9 @@ pub async fn rapids_of(catalog: &Arc<Catalog>, asset: AssetId) -> DriveResult<Ve
         Some((rapids, Some(received))) if received.elapsed() < refresh => {
             return Ok(still_there(catalog, rapids));
         }
-        // The list of all has them, too.
-        None | Some((_, Some(_))) if is_fresh(catalog, ListingKind::Rapids, refresh) => {
+        // The list of all has them, too, and is up to date for all models after one request.
+        None | Some((_, Some(_))) if is_listed(catalog, ListingKind::Rapids) => {
+            refresh_listing(catalog, ListingKind::Rapids).await?;
             return Ok(made_from(catalog, asset));
         }
         _ => {}

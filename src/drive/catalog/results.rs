@@ -5,12 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::drive::catalog::asking::patience;
-use crate::drive::catalog::listings::freshness::is_listed;
-use crate::drive::catalog::listings::refresh_listing;
 use crate::drive::catalog::models::rapids_of;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::known::KnownRapid;
-use crate::drive::values::node::ListingKind;
 use crate::wire::{AssetId, OptimizationStatus};
 
 /// The current result of each text of a source model, by the name of the text without extension.
@@ -42,14 +39,9 @@ fn rank(row: &KnownRapid) -> (bool, u64) {
 /// Brings what is known of a source model's results up to date: by their listing if that is known, else by one request.
 /// Without an answer, what is known stands.
 pub async fn learn_results_of(catalog: &Arc<Catalog>, asset: AssetId) {
-    let learned = async {
-        match is_listed(catalog, ListingKind::Rapids) {
-            true => refresh_listing(catalog, ListingKind::Rapids).await,
-            false => rapids_of(catalog, asset).await.map(drop),
-        }
-    };
+    let learned = rapids_of(catalog, asset);
     match tokio::time::timeout(patience(catalog), learned).await {
-        Ok(Ok(())) => {}
+        Ok(Ok(_)) => {}
         Ok(Err(error)) => {
             tracing::debug!(%asset, %error, "the results of a model could not be listed")
         }

@@ -1,6 +1,6 @@
 //! How far a listing is known, without a request.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::watch;
 
@@ -20,12 +20,6 @@ pub fn is_stale(catalog: &Catalog, which: ListingKind) -> bool {
 /// True once a listing was completely known.
 pub fn is_listed(catalog: &Catalog, which: ListingKind) -> bool {
     catalog.known().belief(which).is_known()
-}
-
-/// True while a listing is younger than `refresh`.
-pub fn is_fresh(catalog: &Catalog, which: ListingKind, refresh: Duration) -> bool {
-    let mut known = catalog.known();
-    known.belief(which).is_fresh(Instant::now(), refresh)
 }
 
 /// The next access to a listing sends a request.
