@@ -337,6 +337,15 @@ impl Drive {
         noted(&self.mount, ino, None, OperationKind::Read, result)
     }
 
+    /// Closes a handle for writing that the kernel cannot open, because it reads the file from the cache for another program.
+    pub async fn refuse_writer(&self, ino: Ino, fh: Fh, caller: &Caller) -> DriveResult<Opened> {
+        self.release(ino, fh).await?;
+        let path = self.mount.node(ino)?.path(&self.mount);
+        let result = Err(refusals::read_by_others(&path));
+        tell_refused(&self.mount, (ino, None), caller, &result);
+        noted(&self.mount, ino, None, OperationKind::Write, result)
+    }
+
     /// Creates a file, or opens the existing one, and counts a reference as `lookup` does.
     pub async fn create(
         &self,

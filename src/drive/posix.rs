@@ -174,7 +174,7 @@ pub enum OpenedMode {
     Direct,
     /// A local file that is only written: each byte is copied once less if the kernel keeps no pages of it. Where
     /// the kernel cannot do that for all opens of the file at once, it is treated like [`OpenedMode::Cached`].
-    Written,
+    WriteOnly,
     /// Not a file but a stream: reads continue where the last one ended, and wait for more.
     Stream,
     /// The whole content is in this local file, which the kernel may read directly. If it cannot, it is treated

@@ -318,9 +318,19 @@ impl Filesystem for Adapter {
     fn open(&self, request: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         let (ino, flags) = (ino(number), open_flags(flags));
         let modes = Arc::clone(&self.modes);
-        let reply = OpenedFile { reply, ino, modes };
+        let reply = OpenedFile {
+            reply,
+            ino,
+            modes: Arc::clone(&modes),
+        };
         let (drive, caller) = self.asked(request);
-        let work = async move { drive.open_file(ino, flags, &caller).await };
+        let work = async move {
+            let opened = drive.open_file(ino, flags, &caller).await?;
+            if flags.access.writes() && modes.refuses_writers(ino) {
+                return drive.refuse_writer(ino, opened.fh, &caller).await;
+            }
+            Ok(opened)
+        };
         let route = match flags.access.writes() || flags.truncate {
             true => Route::Blocking,
             false => Route::Disk,

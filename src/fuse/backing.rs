@@ -62,6 +62,11 @@ impl Backing {
     pub(super) fn id(&self) -> &BackingId {
         self.id.as_ref().expect("it is there until the drop")
     }
+
+    /// True for a file that `assetfs-passthrough` opened: it lies on a read-only mount.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.program.is_some()
+    }
 }
 
 impl Drop for Backing {

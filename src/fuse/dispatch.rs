@@ -121,10 +121,7 @@ impl Dispatcher {
     fn run_now<T>(&self, work: impl FnOnce() -> T) -> Result<T, Errno> {
         let _inside = self.runtime.enter();
         let _answering = Answering::begin();
-        catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
-            tracing::error!("a request handler panicked");
-            Errno::EIO
-        })
+        caught(work)
     }
 
     /// Polls once on this thread; `None` after a panic, which must not end the session.
@@ -146,16 +143,20 @@ impl Wake for RequestWaker {
     }
 }
 
+/// A panic becomes `EIO`.
+fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Errno> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
+        tracing::error!("a request handler panicked");
+        Errno::EIO
+    })
+}
+
 /// Polls on this thread; a panic becomes `EIO`.
 fn poll_here<T>(work: &mut Work<T>, woken: &Arc<RequestWaker>) -> Poll<Result<T, Errno>> {
     let waker = Waker::from(Arc::clone(woken));
-    let poll = || work.as_mut().poll(&mut Context::from_waker(&waker));
-    match catch_unwind(AssertUnwindSafe(poll)) {
+    match caught(|| work.as_mut().poll(&mut Context::from_waker(&waker))) {
         Ok(polled) => polled.map(|result| result.map_err(|error| errno(&error))),
-        Err(_) => {
-            tracing::error!("a request handler panicked");
-            Poll::Ready(Err(Errno::EIO))
-        }
+        Err(errno) => Poll::Ready(Err(errno)),
     }
 }
 
@@ -306,20 +307,32 @@ mod tests {
     #[test]
     fn a_panic_in_a_handler_becomes_an_io_error() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
+        let dispatcher = Dispatcher::new(runtime.handle().clone(), 1);
+        for route in [Route::Memory, Route::Blocking] {
+            let (send, receive) = mpsc::channel();
+            let work = async {
+                if std::hint::black_box(true) {
+                    panic!("on purpose");
+                }
+                Ok(())
+            };
+            dispatcher.answer(route, 0, work, move |result| send.send(result).unwrap());
+            assert_eq!(receive.recv().unwrap(), Err(Errno::EIO));
+        }
+    }
+
+    #[test]
+    fn what_may_block_and_is_ready_is_answered_by_the_thread_that_did_it() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let dispatcher = Dispatcher::new(runtime.handle().clone(), 1);
         let (send, receive) = mpsc::channel();
-        let work = async {
-            if std::hint::black_box(true) {
-                panic!("on purpose");
-            }
-            Ok(())
-        };
-        Dispatcher::new(runtime.handle().clone(), 1).answer(
-            Route::Memory,
-            0,
-            work,
-            move |result| send.send(result).unwrap(),
-        );
-        assert_eq!(receive.recv().unwrap(), Err(Errno::EIO));
+        let work = async { Ok(std::thread::current().id()) };
+        dispatcher.answer(Route::Blocking, 0, work, move |result| {
+            send.send((result, std::thread::current().id())).unwrap();
+        });
+        let (worked, answered) = receive.recv().unwrap();
+        assert_eq!(worked, Ok(answered));
+        assert_ne!(answered, std::thread::current().id());
     }
 
     #[test]

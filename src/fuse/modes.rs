@@ -2,6 +2,11 @@
 //! another backing file, fails with EIO. So the first open of an inode chooses the mode, and later opens use
 //! the same until the last close. The same holds for a file that is written without the page cache: the kernel drops
 //! the pages of a range before it writes it, so a reader with pages of its own could keep old bytes.
+//!
+//! Invariant: no write reaches a backing file. The kernel opens it with the flags of whoever opens the file, and asks
+//! for no permission; FOPEN_DIRECT_IO beside FOPEN_PASSTHROUGH sends the requests of an open to the drive (Linux,
+//! `fs/fuse/file.c`). What `assetfs-passthrough` opens lies on a read-only mount, so the kernel cannot open it for a
+//! writer at all.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -18,8 +23,8 @@ use super::backing::{Backing, BackingReply, BackingSource, NotRegistered};
 /// The mode of one open for the kernel.
 pub(super) enum KernelMode {
     Flags(FopenFlags),
-    /// Passthrough: the kernel reads the backing file itself.
-    Backed(Arc<Backing>),
+    /// Passthrough: the kernel reads the backing file itself. With FOPEN_DIRECT_IO, the drive is asked.
+    Backed(Arc<Backing>, FopenFlags),
 }
 
 /// The modes of all open inodes.
@@ -40,24 +45,27 @@ enum Passthrough {
 
 struct OpenInode {
     handles: u32,
-    shared: Shared,
+    mode: InodeMode,
 }
 
-/// What all handles of an inode have in common.
-enum Shared {
-    Backed(Arc<Backing>),
-    /// Nobody uses the page cache.
+/// What the first open of an inode decides for all opens until the last close.
+enum InodeMode {
+    Passthrough(Arc<Backing>),
+    /// No open uses the page cache. Maps of the file still do.
     Direct,
-    /// Each open by itself.
-    Any,
+    /// Each open has the mode that it wants.
+    PerOpen,
 }
 
-impl Shared {
-    fn mode(&self, wanted: &OpenedMode) -> KernelMode {
+impl InodeMode {
+    fn of_open(&self, wanted: &OpenedMode) -> KernelMode {
+        let flags = flags_of(wanted);
         match self {
-            Shared::Backed(backing) => KernelMode::Backed(Arc::clone(backing)),
-            Shared::Direct => KernelMode::Flags(FopenFlags::FOPEN_DIRECT_IO),
-            Shared::Any => KernelMode::Flags(flags_of(wanted)),
+            InodeMode::Passthrough(backing) => {
+                KernelMode::Backed(Arc::clone(backing), flags & FopenFlags::FOPEN_DIRECT_IO)
+            }
+            InodeMode::Direct => KernelMode::Flags(FopenFlags::FOPEN_DIRECT_IO),
+            InodeMode::PerOpen => KernelMode::Flags(flags),
         }
     }
 }
@@ -100,12 +108,19 @@ impl OpenModes {
         let mut open = self.open.locked();
         if let Some(inode) = open.get_mut(&ino) {
             inode.handles += 1;
-            return inode.shared.mode(wanted);
+            return inode.mode.of_open(wanted);
         }
-        let shared = self.shared(wanted, reply);
-        let mode = shared.mode(wanted);
-        open.insert(ino, OpenInode { handles: 1, shared });
-        mode
+        let mode = self.first_mode(wanted, reply);
+        let of_open = mode.of_open(wanted);
+        open.insert(ino, OpenInode { handles: 1, mode });
+        of_open
+    }
+
+    /// True while `ino` is open in a way in which the kernel cannot open it for writing.
+    pub(super) fn refuses_writers(&self, ino: Ino) -> bool {
+        let open = self.open.locked();
+        let mode = open.get(&ino).map(|inode| &inode.mode);
+        matches!(mode, Some(InodeMode::Passthrough(backing)) if backing.is_read_only())
     }
 
     /// Removes a handle of `ino`; the last one releases the backing file.
@@ -119,14 +134,13 @@ impl OpenModes {
         }
     }
 
-    /// What the first open of an inode decides for all others.
-    fn shared(&self, wanted: &OpenedMode, reply: &impl BackingReply) -> Shared {
+    fn first_mode(&self, wanted: &OpenedMode, reply: &impl BackingReply) -> InodeMode {
         match wanted {
-            OpenedMode::Passthrough(file) => {
-                self.back(file, reply).map_or(Shared::Any, Shared::Backed)
-            }
-            OpenedMode::Written if self.maps_direct.load(Ordering::Relaxed) => Shared::Direct,
-            _ => Shared::Any,
+            OpenedMode::Passthrough(file) => self
+                .back(file, reply)
+                .map_or(InodeMode::PerOpen, InodeMode::Passthrough),
+            OpenedMode::WriteOnly if self.maps_direct.load(Ordering::Relaxed) => InodeMode::Direct,
+            _ => InodeMode::PerOpen,
         }
     }
 
@@ -155,9 +169,65 @@ impl OpenModes {
 fn flags_of(wanted: &OpenedMode) -> FopenFlags {
     match wanted {
         OpenedMode::Kept | OpenedMode::Passthrough(_) => FopenFlags::FOPEN_KEEP_CACHE,
-        OpenedMode::Cached | OpenedMode::Written => FopenFlags::empty(),
+        OpenedMode::Cached | OpenedMode::WriteOnly => FopenFlags::empty(),
         OpenedMode::Direct => FopenFlags::FOPEN_DIRECT_IO,
         // Without FOPEN_NONSEEKABLE, tools take it for an empty file.
         OpenedMode::Stream => FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NONSEEKABLE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use fuser::BackingId;
+
+    use super::*;
+
+    /// A kernel that registers no file.
+    struct NoBacking;
+
+    impl BackingReply for NoBacking {
+        fn register(&self, _file: &File) -> io::Result<BackingId> {
+            Err(io::ErrorKind::PermissionDenied.into())
+        }
+
+        fn take(&self, _id: u32) -> BackingId {
+            unreachable!("nothing was registered")
+        }
+    }
+
+    const INO: Ino = Ino(7);
+
+    /// The flags of opens one after the other, while all stay open.
+    fn flags_of_opens(modes: &OpenModes, wanted: &[OpenedMode]) -> Vec<FopenFlags> {
+        let of_open = |wanted| match modes.opened(INO, wanted, &NoBacking) {
+            KernelMode::Flags(flags) => flags,
+            KernelMode::Backed(..) => panic!("nothing was registered"),
+        };
+        wanted.iter().map(of_open).collect()
+    }
+
+    #[test]
+    fn all_opens_beside_a_writer_without_the_page_cache_go_without_it_until_the_last_close() {
+        let direct = FopenFlags::FOPEN_DIRECT_IO;
+        let modes = OpenModes::new();
+        modes.allow_direct_writes();
+        let found = flags_of_opens(&modes, &[OpenedMode::WriteOnly, OpenedMode::Cached]);
+        assert_eq!(found, [direct, direct]);
+        modes.released(INO);
+        assert_eq!(flags_of_opens(&modes, &[OpenedMode::Cached]), [direct]);
+        modes.released(INO);
+        modes.released(INO);
+        let cached = FopenFlags::empty();
+        let found = flags_of_opens(&modes, &[OpenedMode::Cached, OpenedMode::WriteOnly]);
+        assert_eq!(found, [cached, cached], "readers with pages were first");
+    }
+
+    #[test]
+    fn a_kernel_that_maps_no_file_without_the_page_cache_keeps_it_for_writers() {
+        let modes = OpenModes::new();
+        let found = flags_of_opens(&modes, &[OpenedMode::WriteOnly, OpenedMode::Cached]);
+        assert_eq!(found, [FopenFlags::empty(), FopenFlags::empty()]);
     }
 }

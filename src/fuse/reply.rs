@@ -179,8 +179,8 @@ impl Reply<Opened> for OpenedFile {
                 let fh = FileHandle(fh.0);
                 match self.modes.opened(self.ino, &mode, &reply) {
                     KernelMode::Flags(flags) => reply.opened(fh, flags),
-                    KernelMode::Backed(backing) => {
-                        reply.opened_passthrough(fh, FopenFlags::empty(), backing.id());
+                    KernelMode::Backed(backing, flags) => {
+                        reply.opened_passthrough(fh, flags, backing.id());
                     }
                 }
             }
@@ -205,12 +205,12 @@ impl Reply<(Entry, Opened)> for CreatedFile {
                     KernelMode::Flags(flags) => {
                         reply.created(&entry.ttl, &attr, GENERATION, fh, flags);
                     }
-                    KernelMode::Backed(backing) => reply.created_passthrough(
+                    KernelMode::Backed(backing, flags) => reply.created_passthrough(
                         &entry.ttl,
                         &attr,
                         GENERATION,
                         fh,
-                        FopenFlags::empty(),
+                        flags,
                         backing.id(),
                     ),
                 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::client::Priority;
 use crate::drive::catalog::asking::{send_with_deadline, wait_for_fetch};
 use crate::drive::catalog::data::flight_key::FlightKey;
+use crate::drive::catalog::listings::fetch::one_request_confirms_results;
 use crate::drive::catalog::listings::freshness::is_listed;
 use crate::drive::catalog::listings::records::{asset_gone, rapid_gone, store_asset, store_rapid};
 use crate::drive::catalog::listings::refresh_listing;
@@ -94,8 +95,8 @@ pub async fn rapids_of(catalog: &Arc<Catalog>, asset: AssetId) -> DriveResult<Ve
         Some((rapids, Some(received))) if received.elapsed() < refresh => {
             return Ok(still_there(catalog, rapids));
         }
-        // The list of all has them, too, and is up to date for all models after one request.
-        None | Some((_, Some(_))) if is_listed(catalog, ListingKind::Rapids) => {
+        // The list of all results has them, too, and the one request serves all models.
+        None | Some((_, Some(_))) if one_request_confirms_results(catalog) => {
             refresh_listing(catalog, ListingKind::Rapids).await?;
             return Ok(made_from(catalog, asset));
         }

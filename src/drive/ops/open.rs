@@ -156,7 +156,7 @@ async fn open_entry(
 /// How the kernel opens a staged file.
 pub(super) fn staged_mode(flags: OpenFlags) -> OpenedMode {
     match flags.access {
-        Access::Write => OpenedMode::Written,
+        Access::Write => OpenedMode::WriteOnly,
         Access::Read | Access::ReadWrite => OpenedMode::Cached,
     }
 }

@@ -20,6 +20,12 @@ pub fn frozen_asset(name: &str) -> DriveError {
     ))
 }
 
+pub fn read_by_others(path: &str) -> DriveError {
+    DriveError::Busy(format!(
+        "{path} is open in another program, which reads it from the cache; close it there, and copy again"
+    ))
+}
+
 pub fn not_complete_yet(name: &str) -> DriveError {
     DriveError::ReadOnly(format!(
         "{name} is being imported; it can be replaced once the model is complete and its files were checked"

@@ -130,6 +130,15 @@ impl World {
         self.fixture.path("rawmodels/m/big.bin")
     }
 
+    /// A folder on this disk with the same files, to be copied in.
+    fn same_model(&self) -> PathBuf {
+        let folder = self.fixture.scratch.path().join("same");
+        fs::create_dir(&folder).expect("a folder");
+        fs::write(folder.join("m.gltf"), triangle()).expect("a model");
+        fs::write(folder.join("big.bin"), &*self.content).expect("its other file");
+        folder
+    }
+
     fn assert_whole(&self) {
         assert!(crate::support::read(self.big()) == *self.content);
     }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 use std::process::Command;
 
 use super::user::User;
@@ -63,12 +64,17 @@ fn mmap_sendfile_copy_file_range_and_direct_io_give_the_same_bytes() {
 
 /// True if the kernel reads the large file without asking the drive.
 fn is_read_past_the_drive(world: &World) -> bool {
+    reads_past_the_drive(world, &world.big())
+}
+
+/// True if the kernel reads a file with the same bytes without asking the drive.
+fn reads_past_the_drive(world: &World, path: &Path) -> bool {
     let asked = || {
         let cache = world.status()["cache"].clone();
         (cache["hits"].clone(), cache["misses"].clone())
     };
     let before = asked();
-    let file = File::open(world.big()).expect("it opens");
+    let file = File::open(path).expect("it opens");
     forget_pages(&file);
     let mut found = vec![0; world.content.len()];
     file.read_exact_at(&mut found, 0).expect("it reads");
@@ -99,6 +105,52 @@ fn a_file_that_was_opened_while_it_filled_is_lent_to_the_kernel_after_its_last_c
     assert!(!is_read_past_the_drive(&world));
     drop((filling, file));
     wait_until("the kernel reads alone", || is_read_past_the_drive(&world));
+}
+
+#[test]
+fn a_writer_beside_a_program_that_reads_past_the_drive_changes_no_byte() {
+    needs_fuse!();
+    if !cache_has_room() {
+        return;
+    }
+    needs_root!();
+    let world = World::new(2 * MIB, &[]);
+    let source = world.same_model();
+    run(Command::new("cp")
+        .arg("-r")
+        .args([&source, &world.fixture.path("rawmodels/mine")]));
+    world.fixture.wait("rawmodels/mine");
+    let mine = world.fixture.path("rawmodels/mine/big.bin");
+    wait_until("the kernel reads alone", || {
+        reads_past_the_drive(&world, &mine)
+    });
+
+    let reader = File::open(&mine).expect("it opens");
+    let other = world.fixture.scratch.path().join("other.bin");
+    fs::write(&other, vec![7; 2 * MIB]).expect("other bytes");
+    for how in [
+        &["cp"][..],
+        &["cp", "--remove-destination"],
+        &["dd", "conv=notrunc"],
+    ] {
+        let mut write = Command::new(how[0]);
+        write.args(&how[1..]);
+        match how[0] {
+            "dd" => write
+                .arg(format!("if={}", other.display()))
+                .arg(format!("of={}", mine.display())),
+            _ => write.args([&other, &mine]),
+        };
+        let output = write.output().expect("it runs");
+        assert!(!output.status.success(), "{how:?}");
+        forget_pages(&reader);
+        let mut found = vec![0; 2 * MIB];
+        reader.read_exact_at(&mut found, 0).expect("it reads");
+        assert!(found == *world.content, "{how:?}");
+    }
+    run(Command::new("cp").args([&source.join("big.bin"), &mine]));
+    drop(reader);
+    assert!(crate::support::read(&mine) == *world.content);
 }
 
 #[test]

@@ -35,9 +35,13 @@ impl Drive {
 
     /// A read of the whole file without the page cache: the kernel asks the drive, or it has passthrough.
     fn is_read_past_the_drive(&self) -> bool {
+        self.reads_past_the_drive(&self.user.big())
+    }
+
+    fn reads_past_the_drive(&self, path: &Path) -> bool {
         let before = self.asked();
         let mut read = Command::new("dd");
-        read.arg(format!("if={}", self.user.big().display()));
+        read.arg(format!("if={}", path.display()));
         read.args(["iflag=direct", "bs=1M", "status=none"]);
         assert!(self.user.run(&read).stdout == *self.world.content);
         self.asked() == before
@@ -157,9 +161,9 @@ sys.stdout.buffer.write(view[:] + os.pread(fd, len(view), 0))
 "#;
 
 /// What a reader gets that mapped the file before `between`, twice: by the map, and by a read.
-fn mapped(drive: &Drive, between: impl FnOnce()) -> Vec<u8> {
+fn mapped(drive: &Drive, path: &Path, between: impl FnOnce()) -> Vec<u8> {
     let mut reader = Command::new("python3");
-    reader.args(["-c", MAPPED]).arg(drive.user.big());
+    reader.args(["-c", MAPPED]).arg(path);
     let mut reader = drive.user.command(&reader);
     reader.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut reader = reader.spawn().expect("it starts");
@@ -193,7 +197,7 @@ fn a_program_that_is_killed_and_a_cache_that_is_cleared_change_no_byte_of_open_f
             .args(["-size", "+2M"]));
         all.lines().map(PathBuf::from).collect()
     };
-    let replaced = mapped(&drive, || {
+    let replaced = mapped(&drive, &drive.user.big(), || {
         assert!(!cached().is_empty());
         let mut clear = drive.user.assetfs();
         clear.args(["cache", "clear"]).arg(drive.user.mount_point());
@@ -205,7 +209,7 @@ fn a_program_that_is_killed_and_a_cache_that_is_cleared_change_no_byte_of_open_f
     wait_until("the kernel reads alone again", || {
         drive.is_read_past_the_drive()
     });
-    let killed = mapped(&drive, || {
+    let killed = mapped(&drive, &drive.user.big(), || {
         kill_process(drive.program().expect("it runs"), Signal::KILL).expect("root may");
         // Another reader, while the file is open and the program is gone.
         drive.assert_whole();
@@ -220,6 +224,39 @@ fn a_program_that_is_killed_and_a_cache_that_is_cleared_change_no_byte_of_open_f
         1,
         "{log}"
     );
+}
+
+#[test]
+fn a_writer_beside_a_program_that_reads_past_the_drive_is_refused_with_a_reason() {
+    needs_fuse!();
+    needs_root!();
+    needs_program!("python3");
+    if !is_possible() {
+        return;
+    }
+    let drive = Drive::new(3 * MIB, capable);
+    let user = &drive.user;
+    let model = user.mount_point().join("rawmodels/mine");
+    let mine = model.join("big.bin");
+    let source = drive.world.same_model();
+    let copied = user.run(Command::new("cp").arg("-r").args([&source, &model]));
+    assert!(copied.status.success(), "{}", text(&copied.stderr));
+    let waited = user.run(user.assetfs().arg("wait").arg(&model));
+    assert!(waited.status.success(), "{}", text(&waited.stderr));
+    wait_until("the kernel reads alone", || {
+        drive.reads_past_the_drive(&mine)
+    });
+    let copy_again = || user.run(Command::new("cp").args([&source.join("big.bin"), &mine]));
+    let found = mapped(&drive, &mine, || {
+        let refused = text(&copy_again().stderr).to_owned();
+        assert!(refused.contains("busy"), "{refused}");
+        let why = user.run(user.assetfs().arg("why").arg(&mine));
+        let why = text(&why.stdout);
+        assert!(why.contains("is open in another program"), "{why}");
+    });
+    assert!(found == drive.world.content.repeat(2));
+    let copied = copy_again();
+    assert!(copied.status.success(), "{}", text(&copied.stderr));
 }
 
 #[test]

@@ -104,6 +104,13 @@ async fn fetch_embeds(catalog: &Catalog) -> DriveResult<()> {
     fetch_whole(catalog, &EMBEDS, embeds.all(None, NOW), row).await
 }
 
+/// True if at most one request brings the list of results up to date, unless results were deleted elsewhere.
+pub fn one_request_confirms_results(catalog: &Catalog) -> bool {
+    let (known, now) = (catalog.known(), Instant::now());
+    let is_fresh = known.rapids.belief.is_fresh(now, catalog.config.refresh);
+    is_fresh || known.rapids.confirming_page(now, PER_PAGE).is_some()
+}
+
 /// Confirms a listing with one page, if one page can; false if a full pass is needed.
 async fn confirm<T, R: Record + Serialize, Reply>(
     catalog: &Catalog,
