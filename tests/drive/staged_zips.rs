@@ -13,7 +13,7 @@ use crate::support::tree::Tree;
 
 static BIG: [u8; 100_000] = [7; 100_000];
 
-fn zip_of(files: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
+pub fn zip_of(files: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     let at = DateTime::from_date_and_time(2021, 5, 6, 7, 8, 10).unwrap();
     for (name, bytes) in files {
@@ -49,7 +49,7 @@ async fn until_shown(tree: &Tree, member: &str) {
     panic!("{member} is not shown within 10 s");
 }
 
-async fn send(mounted: &Mounted, sync: &str, model: &str) {
+pub async fn send(mounted: &Mounted, sync: &str, model: &str) {
     let nobody = OtherProcess::start();
     let other = mounted.tree.as_process(nobody.pid());
     other.sync(sync).await.unwrap();
