@@ -267,21 +267,15 @@ impl fmt::Display for ItemStatus {
                 write!(f, "uploading {percent}%{}", in_brackets(obstacle))
             }
             ItemStatus::Importing {
-                step: UploadStatus::Incomplete,
+                step,
+                percent,
                 obstacle,
-                ..
             } => write!(
                 f,
-                "uploading: not all of its files are there yet{}",
+                "{}{}",
+                import_line(step, *percent),
                 in_brackets(obstacle)
             ),
-            // The service's own word for the step says nothing to a user.
-            ItemStatus::Importing {
-                percent, obstacle, ..
-            } => {
-                let percent = percent.map_or(String::new(), |percent| format!(" {percent}%"));
-                write!(f, "importing{percent}{}", in_brackets(obstacle))
-            }
             ItemStatus::Complete => f.write_str("complete"),
             ItemStatus::NotSent => f.write_str("not sent"),
             ItemStatus::WaitingForModel { folder } => f.write_str(awaited_by(folder)),
@@ -305,6 +299,15 @@ impl fmt::Display for ItemStatus {
             ItemStatus::Failed { reason } => write!(f, "failed: {reason}"),
             ItemStatus::Other { word } => f.write_str(word),
         }
+    }
+}
+
+/// The service's own word for the step says nothing to a user.
+fn import_line(step: &UploadStatus, percent: Option<u8>) -> String {
+    match (step, percent) {
+        (UploadStatus::Incomplete, _) => "uploading: not all of its files are there yet".to_owned(),
+        (_, Some(percent)) => format!("importing {percent}%"),
+        (_, None) => "importing".to_owned(),
     }
 }
 

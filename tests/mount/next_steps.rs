@@ -374,10 +374,7 @@ fn refusals_name_paths_as_they_were_typed_below_the_drive() {
     run(assetfs("commit", fixture.path("rawmodels/fan.glb")));
     fixture.wait("rawmodels/fan");
     for (path, begins) in [
-        (
-            "rawmodels/fan/fan.glb",
-            "rawmodels/fan/fan.glb belongs to a model",
-        ),
+        ("rawmodels/fan/new.txt", "rawmodels/fan belongs to a model"),
         ("rapidmodels/new", "optimized models are made"),
         (
             "account/new",

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::needs_fuse;
 use crate::square_glb::changed_glb;
-use crate::support::{ASSETFS, Fixture, assetfs, run, shell, text, wait_until};
+use crate::support::{ASSETFS, Fixture, assetfs, fails, run, shell, text, wait_until};
 
 const COLUMNS: usize = 80;
 
@@ -101,7 +101,10 @@ fn on_a_terminal_the_picture_is_redrawn_in_place_at_80_columns() {
 fn a_watched_drive_names_what_failed_and_says_when_it_is_unmounted() {
     needs_fuse!();
     let fixture = Fixture::new();
-    fs::write(fixture.path("presets/web.json"), "no JSON").unwrap_err();
+    let mut copy = Command::new("cp");
+    copy.arg("/etc/hostname")
+        .arg(fixture.path("presets/web.json"));
+    fails(copy, 1);
     let mut watch = Command::new(ASSETFS)
         .args(["status", "--watch"])
         .arg(fixture.root())

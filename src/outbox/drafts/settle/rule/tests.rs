@@ -285,7 +285,7 @@ fn a_loose_file_has_to_stand_alone() {
     }
     assert_eq!(
         held(&loose(naming("chair.gltf", &["chair.bin"]))).to_string(),
-        "draft: chair.gltf needs chair.bin; put both into a folder, or send it without by `assetfs commit --force`"
+        "needs folder: chair.gltf needs chair.bin; put both into a folder, or send it without by `assetfs commit --force`"
     );
     for name in ["chair.obj", "notes.txt"] {
         let status = held(&loose(file(name)));
