@@ -3,12 +3,25 @@
 use assetfs::drive::MountStatus;
 use zip::CompressionMethod;
 
-use crate::staged_zips::{send, zip_of};
+use crate::staged_zips::zip_of;
 use crate::support::account::{Account, MINIMAL_GLTF, Mounted};
+use crate::support::tree::Tree;
 
 fn pair() -> Vec<u8> {
     let files: [(&str, &[u8]); 2] = [("a.gltf", MINIMAL_GLTF), ("b.gltf", MINIMAL_GLTF)];
     zip_of(&files, CompressionMethod::Stored)
+}
+
+/// Copies a loose file in, and sends it now.
+async fn send(tree: &Tree, name: &str, bytes: &[u8]) {
+    let file = format!("/rawmodels/{name}");
+    tree.write(&file, bytes).await.unwrap();
+    let order = format!("commit {name}\n");
+    let ctl = "/rawmodels/.assetfs/ctl";
+    tree.write(ctl, order.as_bytes()).await.unwrap();
+    let (model, _) = file.rsplit_once('.').unwrap();
+    let status = format!("{model}/.assetfs/status");
+    tree.until_status(&status, "complete").await;
 }
 
 /// The paths of all failures and refusals.
@@ -24,13 +37,10 @@ fn listed(mounted: &Mounted) -> Vec<String> {
 async fn what_a_zip_was_sent_without_is_listed_until_the_model_is_deleted_also_by_its_id() {
     let (account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;
-    tree.write("/rawmodels/pair.zip", &pair()).await.unwrap();
-    send(&mounted, "/rawmodels/pair.zip", "/rawmodels/pair").await;
+    send(tree, "pair.zip", &pair()).await;
     assert_eq!(listed(&mounted), ["/rawmodels/pair"]);
-    for name in ["a", "b"] {
-        let file = format!("/rawmodels/{name}.gltf");
-        tree.write(&file, MINIMAL_GLTF).await.unwrap();
-        send(&mounted, &file, &format!("/rawmodels/{name}")).await;
+    for name in ["a.gltf", "b.gltf"] {
+        send(tree, name, MINIMAL_GLTF).await;
     }
     let assets = account.assets().await;
     let (pair, _) = assets.iter().find(|(_, name)| name == "pair").unwrap();

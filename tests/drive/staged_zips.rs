@@ -49,7 +49,7 @@ async fn until_shown(tree: &Tree, member: &str) {
     panic!("{member} is not shown within 10 s");
 }
 
-pub async fn send(mounted: &Mounted, sync: &str, model: &str) {
+async fn send(mounted: &Mounted, sync: &str, model: &str) {
     let nobody = OtherProcess::start();
     let other = mounted.tree.as_process(nobody.pid());
     other.sync(sync).await.unwrap();
