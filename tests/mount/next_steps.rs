@@ -45,7 +45,7 @@ fn a_failed_model_that_a_later_version_replaced_is_over() {
     let status = fs::read_to_string(job.with_extension("status")).unwrap();
     for said in [&status, &fixture.why("rawmodels/lamp/optimize/web.json")] {
         assert!(
-            said.contains("its model, which failed") && said.contains("`assetfs retry`"),
+            said.contains("waiting for model, which failed") && said.contains("`assetfs retry`"),
             "{said}"
         );
     }
