@@ -73,20 +73,30 @@ fn fuse_device() -> Finding {
     }
 }
 
+/// The table of mounts in which fusermount3 counts the drives of a user, and looks whose drive it unmounts.
+const MOUNT_TABLE: &str = "/etc/mtab";
+
 fn fuse_helper() -> Finding {
-    let verdict = if settings::program("fusermount3").is_some() {
-        Verdict::Good("fusermount3 is here".to_owned())
-    } else if rustix::process::geteuid().is_root() {
-        Verdict::Advice(
-            "fusermount3 is missing; root does not need it; other users need `apt install fuse3`"
-                .to_owned(),
-        )
-    } else {
-        Verdict::Missing("fusermount3 is missing: run `apt install fuse3`".to_owned())
-    };
+    let is_here = settings::program("fusermount3").is_some();
+    let table = std::fs::File::open(MOUNT_TABLE);
     Finding {
         what: "FUSE helper",
-        verdict,
+        verdict: helper_verdict(is_here, table, rustix::process::geteuid().is_root()),
+    }
+}
+
+/// Root mounts without fusermount3, which everybody else needs.
+fn helper_verdict(is_here: bool, table: std::io::Result<std::fs::File>, is_root: bool) -> Verdict {
+    let lack = match (is_here, table) {
+        (true, Ok(_)) => return Verdict::Good("fusermount3 is here".to_owned()),
+        (true, Err(error)) => format!(
+            "fusermount3 needs {MOUNT_TABLE}, which cannot be read ({error}): run `sudo ln -sf /proc/self/mounts {MOUNT_TABLE}`"
+        ),
+        (false, _) => "fusermount3 is missing: run `apt install fuse3`".to_owned(),
+    };
+    match is_root {
+        true => Verdict::Advice(format!("for other users than root, {lack}")),
+        false => Verdict::Missing(lack),
     }
 }
 
@@ -180,5 +190,37 @@ fn search() -> Finding {
     Finding {
         what: "Indexers",
         verdict,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn a_helper_without_its_table_of_mounts_is_named_with_the_command_that_mends_it() {
+        let missing = || Err(io::ErrorKind::NotFound.into());
+        let there = || std::fs::File::open("/dev/null");
+        let Verdict::Missing(said) = helper_verdict(true, missing(), false) else {
+            panic!("a user cannot mount without it");
+        };
+        assert!(
+            said.contains("sudo ln -sf /proc/self/mounts /etc/mtab"),
+            "{said}"
+        );
+        assert!(matches!(
+            helper_verdict(true, missing(), true),
+            Verdict::Advice(_)
+        ));
+        assert!(matches!(
+            helper_verdict(true, there(), false),
+            Verdict::Good(_)
+        ));
+        assert!(matches!(
+            helper_verdict(false, there(), false),
+            Verdict::Missing(_)
+        ));
     }
 }

@@ -164,6 +164,8 @@ pub(super) fn line(event: &HistoryEvent) -> String {
         HistoryKind::Unmounted => "unmounted",
         HistoryKind::Begun => "begun",
         HistoryKind::State => "",
+        // The state says it: `complete` of a model, `done` of a job.
+        HistoryKind::Completed if event.reason.is_some() => "",
         HistoryKind::Uploaded => "uploaded",
         HistoryKind::Completed => "completed",
         HistoryKind::Failed => "failed",

@@ -72,7 +72,8 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit> {
             "formats",
             "similarity",
             "source",
-            "preset",
+            // The name of the text in `optimize/`, which need not be that of a preset.
+            "text",
             "stale",
         ];
         show(

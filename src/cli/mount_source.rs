@@ -38,12 +38,67 @@ pub(super) fn source_of(args: &AccountArgs, account: &Account) -> String {
 
 /// The command that mounts the drive at `root` again, with the account that it had.
 pub(super) fn command_again(root: &Path) -> String {
-    let source = fuse::mount_source(root).ok().flatten().unwrap_or_default();
-    let flags = match chosen_by(&source) {
+    command_for(root, &source_at(root))
+}
+
+/// Why no drive of the account `own` can be mounted at the folder that a drive without one gets: which drive is there, and what
+/// to type. `is_free` tells whether a folder can be suggested.
+pub(super) fn usual_drive_is_taken(
+    root: &Path,
+    own: &str,
+    is_free: impl Fn(&Path) -> bool,
+) -> String {
+    taken_by(root, &source_at(root), own, is_free)
+}
+
+fn taken_by(root: &Path, there: &str, own: &str, is_free: impl Fn(&Path) -> bool) -> String {
+    let shown = shell_quoted(root);
+    if there == own {
+        return format!(
+            "{} is already mounted at {shown}, so nothing is left to do; `assetfs unmount {shown}` ends it",
+            in_words(there)
+        );
+    }
+    let beside = |end: String| {
+        let name = root.file_name().unwrap_or_default().to_string_lossy();
+        root.with_file_name(format!("{name}-{end}"))
+    };
+    let named = match chosen_by(own) {
+        Chosen::Local => Some(beside("local".to_owned())),
+        Chosen::Profile => Some(beside(own.to_owned())),
+        Chosen::Nothing | Chosen::Service => None,
+    };
+    let numbered = (2..).map(|number| beside(number.to_string()));
+    let mut folders = named.into_iter().chain(numbered);
+    let folder = folders.find(|it| is_free(it)).expect("numbers do not end");
+    format!(
+        "a drive that is given no folder is mounted at {shown}, and {} is mounted there already. Give this one a folder of its \
+         own: `{}`; or end the other one first: `assetfs unmount {shown}`",
+        in_words(there),
+        command_for(&folder, own)
+    )
+}
+
+fn source_at(root: &Path) -> String {
+    fuse::mount_source(root).ok().flatten().unwrap_or_default()
+}
+
+/// The account of a source, for a sentence.
+fn in_words(source: &str) -> String {
+    match chosen_by(source) {
+        Chosen::Nothing => "another drive".to_owned(),
+        Chosen::Local => "the local service".to_owned(),
+        Chosen::Service => format!("the account at {source}"),
+        Chosen::Profile => format!("the profile {source}"),
+    }
+}
+
+fn command_for(root: &Path, source: &str) -> String {
+    let flags = match chosen_by(source) {
         Chosen::Nothing => String::new(),
         Chosen::Local => " --local".to_owned(),
-        Chosen::Service => format!(" --base-url {}", shell_quoted(Path::new(&source))),
-        Chosen::Profile => format!(" --profile {}", shell_quoted(Path::new(&source))),
+        Chosen::Service => format!(" --base-url {}", shell_quoted(Path::new(source))),
+        Chosen::Profile => format!(" --profile {}", shell_quoted(Path::new(source))),
     };
     format!("assetfs mount {}{flags}", shell_quoted(root))
 }
@@ -58,6 +113,39 @@ mod tests {
         assert_eq!(chosen_by("local"), Chosen::Local);
         assert_eq!(chosen_by("https://a.example/x"), Chosen::Service);
         assert_eq!(chosen_by("studio"), Chosen::Profile);
+    }
+
+    #[test]
+    fn a_second_drive_without_a_folder_is_told_which_is_there_and_what_to_type() {
+        let root = Path::new("/home/me/assets");
+        let said = |there: &str, own: &str, taken: &str| {
+            taken_by(root, there, own, |folder| folder != Path::new(taken))
+        };
+        for (own, command) in [
+            ("local", "assetfs mount /home/me/assets-local --local"),
+            (
+                "studio",
+                "assetfs mount /home/me/assets-studio --profile studio",
+            ),
+            (
+                "https://b.example/",
+                "assetfs mount /home/me/assets-2 --base-url https://b.example/",
+            ),
+        ] {
+            let said = said("https://a.example/", own, "");
+            assert!(
+                said.contains("the account at https://a.example/ is mounted"),
+                "{said}"
+            );
+            assert!(said.contains(&format!("`{command}`")), "{said}");
+        }
+        let second = said("local", "https://b.example/", "/home/me/assets-2");
+        assert!(second.contains("/home/me/assets-3 --base-url"), "{second}");
+        let same = said("local", "local", "");
+        assert!(
+            same.starts_with("the local service is already mounted at"),
+            "{same}"
+        );
     }
 
     #[test]

@@ -169,7 +169,7 @@ mod tests {
         task.bar = None;
         assert!(task.is_due("uploading 1%"));
         assert!(!task.is_due("uploading 2%"));
-        assert!(task.is_due("analysing"));
+        assert!(task.is_due("importing"));
         assert!(task.is_due("running 3%") && !task.is_due("running 4%"));
         task.counted = Instant::now().checked_sub(LINE_PERIOD);
         assert!(task.is_due("running 5%"));
@@ -189,7 +189,7 @@ mod tests {
     fn the_percentage_is_found_in_a_status() {
         assert_eq!(percent_in("uploading 43%"), Some(43));
         assert_eq!(percent_in("running 40% (simplify)"), Some(40));
-        assert_eq!(percent_in("analysing"), None);
+        assert_eq!(percent_in("importing"), None);
         assert_eq!(percent_in("%"), None);
     }
 }

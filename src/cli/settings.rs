@@ -199,13 +199,14 @@ impl TryFrom<String> for PermissionMask {
     }
 }
 
-/// A number of bytes, written as `512M`, `20G`, `1.5GiB` or plain. Units are powers of 1024.
+/// A number of bytes, written as `512M`, `20G`, `1.5GiB` or plain. `G` is what messages call GB, a power of 1000; `GiB` is one of
+/// 1024.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "toml::Value")]
 pub(super) struct ByteSize(pub(super) u64);
 
-/// 1 EiB: larger than every disk, and sums of a few do not overflow.
-const MAX_SIZE: f64 = (1_u64 << 60) as f64;
+/// Larger than every disk, and sums of a few do not overflow.
+const MAX_SIZE: f64 = 1e18;
 
 impl FromStr for ByteSize {
     type Err = String;
@@ -218,7 +219,11 @@ impl FromStr for ByteSize {
         let (number, unit) = text.trim().split_at(end.min(text.trim().len()));
         let number: f64 = number.parse().map_err(|_| wrong())?;
         let unit = unit.trim().to_ascii_uppercase();
-        let power = match unit.trim_end_matches("IB").trim_end_matches('B') {
+        let (unit, base) = match unit.strip_suffix("IB") {
+            Some(unit) => (unit, 1024_f64),
+            None => (unit.trim_end_matches('B'), 1000_f64),
+        };
+        let power = match unit {
             "" => 0,
             "K" => 1,
             "M" => 2,
@@ -226,10 +231,10 @@ impl FromStr for ByteSize {
             "T" => 4,
             _ => return Err(wrong()),
         };
-        let bytes = number * 1024_f64.powi(power);
+        let bytes = number * base.powi(power);
         if bytes > MAX_SIZE {
             return Err(format!(
-                "`{text}` is too large; the largest size is 1048576T"
+                "`{text}` is too large; the largest size is 1000000T"
             ));
         }
         Ok(ByteSize(bytes as u64))
@@ -250,7 +255,7 @@ impl TryFrom<toml::Value> for ByteSize {
 pub(super) struct ByteRate(pub(super) Option<NonZeroU64>);
 
 /// With less than this the many files of a model would time out.
-const MIN_RATE: u64 = 64 << 10;
+const MIN_RATE: u64 = 64_000;
 
 impl FromStr for ByteRate {
     type Err = String;
@@ -259,7 +264,7 @@ impl FromStr for ByteRate {
         let ByteSize(bytes) = text.parse()?;
         match NonZeroU64::new(bytes) {
             Some(rate) if rate.get() < MIN_RATE => {
-                let least = MIN_RATE >> 10;
+                let least = MIN_RATE / 1000;
                 Err(format!(
                     "the lowest limit is {least}K a second; 0 is no limit"
                 ))
@@ -385,10 +390,11 @@ mod tests {
     fn sizes_and_times_are_read_as_people_write_them() {
         for (text, bytes) in [
             ("5", 5),
-            ("1k", 1024),
-            ("1.5G", 3 << 29),
+            ("1k", 1000),
+            ("1.5G", 1_500_000_000),
             ("2GiB", 2 << 30),
-            ("3 MB", 3 << 20),
+            ("3 MB", 3_000_000),
+            ("3 KiB", 3 << 10),
         ] {
             assert_eq!(text.parse(), Ok(ByteSize(bytes)), "{text}");
         }
@@ -402,13 +408,13 @@ mod tests {
         for long in ["5000000000000000h", "1e30h", "99999999999999999999999999s"] {
             assert!(long.parse::<Span>().is_err(), "{long}");
         }
-        for large in ["99999999999999999T", "1048577T", "1e30"] {
+        for large in ["99999999999999999T", "1000001T", "1e30"] {
             assert!(large.parse::<ByteSize>().is_err(), "{large}");
         }
-        assert_eq!("1048576T".parse(), Ok(ByteSize(1 << 60)));
+        assert_eq!("1000000T".parse(), Ok(ByteSize(1_000_000_000_000_000_000)));
         assert!("ten".parse::<Span>().is_err() && "5X".parse::<ByteSize>().is_err());
         assert_eq!("0".parse(), Ok(ByteRate(None)));
-        assert_eq!("2M".parse(), Ok(ByteRate(NonZeroU64::new(2 << 20))));
+        assert_eq!("2M".parse(), Ok(ByteRate(NonZeroU64::new(2_000_000))));
         assert!("1K".parse::<ByteRate>().unwrap_err().contains("64K"));
     }
 
@@ -454,7 +460,7 @@ mod tests {
         let text = "cache_size = \"1G\"\nrefresh = 5\nlimit_up = \"1M\"\n[profiles.studio]\nbase_url = \"https://a.example\"\nrefresh = \"20s\"\nlimit_up = 0\n";
         let profile = parse_profile(text, Some("studio")).unwrap();
         assert_eq!(profile.base_url.as_deref(), Some("https://a.example"));
-        assert_eq!(profile.cache_size, Some(ByteSize(1 << 30)));
+        assert_eq!(profile.cache_size, Some(ByteSize(1_000_000_000)));
         assert_eq!(profile.limit_up, Some(ByteRate(None)));
         assert_eq!(profile.refresh, Some(Span(Duration::from_secs(20))));
         assert_eq!(

@@ -104,7 +104,7 @@ fn add_work(page: &mut String, root: &Path, status: &MountStatus) {
     let absolute = |path: &str| path_below(root, path);
     let (failed, drafts): (Vec<_>, Vec<_>) =
         (status.drafts.iter()).partition(|draft| draft.state == StatusWord::Failed);
-    let (sent, drafts): (Vec<_>, Vec<_>) =
+    let (importing, drafts): (Vec<_>, Vec<_>) =
         (drafts.into_iter()).partition(|draft| draft.state == StatusWord::Importing);
     section(page, "Failed models", &failed, |draft| {
         format!("{}  {}", absolute(&draft.path), draft.status)
@@ -117,7 +117,7 @@ fn add_work(page: &mut String, root: &Path, status: &MountStatus) {
             bar(draft.sent_bytes, draft.total_bytes)
         )
     });
-    section(page, "Sent (the service imports them)", &sent, |draft| {
+    section(page, "Importing", &importing, |draft| {
         format!("{}  {}", absolute(&draft.path), draft.status)
     });
     section(page, "Transfers", &status.transfers, |transfer| {
@@ -380,18 +380,18 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_is_sent_is_no_draft_and_has_no_bar() {
+    fn a_model_that_is_imported_is_no_draft_and_has_no_bar() {
         let mut status = MountStatus::default();
         status.drafts.push(DraftStatus {
             path: "rawmodels/fan".into(),
             state: StatusWord::Importing,
-            status: "waiting".into(),
+            status: "importing".into(),
             sent_bytes: 10,
             total_bytes: 10,
             ..DraftStatus::default()
         });
         let page = describe(Path::new("/mnt"), &status);
-        let section = "Sent (the service imports them):\n  /mnt/rawmodels/fan  waiting\n";
+        let section = "Importing:\n  /mnt/rawmodels/fan  importing\n";
         assert!(page.contains(section), "{page}");
         assert!(!page.contains("Drafts:") && !page.contains('━'), "{page}");
     }
@@ -403,7 +403,7 @@ mod tests {
         status.drafts.push(DraftStatus {
             path: "/rawmodels/fan.obj".into(),
             state: StatusWord::NeedsFolder,
-            status: format!("draft: {why}"),
+            status: format!("needs folder: {why}"),
             ..DraftStatus::default()
         });
         status.refused.push(FailureLine {

@@ -1,7 +1,7 @@
 //! Plain text tables, and readable numbers.
 
 use crate::wire::Timestamp;
-pub(super) use assetfs_formats::number_text::{counted, grouped};
+pub(super) use assetfs_formats::number_text::{bytes, counted, grouped};
 
 /// A table with a header.
 pub(super) fn table_below(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
@@ -51,22 +51,6 @@ pub(super) fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// `1.5 MB`, in powers of 1000 as file managers show it.
-pub(super) fn bytes(number: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
-    let mut value = number as f64;
-    let mut unit = 0;
-    while value >= 999.5 && unit + 1 < UNITS.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    match (unit, value < 9.95) {
-        (0, _) => format!("{number} B"),
-        (_, true) => format!("{value:.1} {}", UNITS[unit]),
-        (_, false) => format!("{value:.0} {}", UNITS[unit]),
-    }
-}
-
 /// A text in a number of columns. What is too long is cut in the middle: names differ at the beginning or at the end.
 pub(super) fn cut_inside(text: &str, columns: usize) -> String {
     let len = text.chars().count();
@@ -85,13 +69,6 @@ pub(super) fn cut_inside(text: &str, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_are_rounded() {
-        assert_eq!(bytes(999), "999 B");
-        assert_eq!(bytes(1_500_000), "1.5 MB");
-        assert_eq!(bytes(47_300_000), "47 MB");
-    }
 
     #[test]
     fn columns_line_up() {

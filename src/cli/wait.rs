@@ -374,9 +374,7 @@ fn model_of(job: &Path, job_status: String) -> Option<State> {
     }
     match state_in(mounted::item_report(model).ok()??) {
         State::Done(..) => None,
-        State::Going(word, text) => {
-            Some(State::Going(word, format!("waiting for its model: {text}")))
-        }
+        State::Going(word, text) => Some(State::Going(word, format!("waiting for model: {text}"))),
         // The status of the job says that its model failed, and what to do.
         State::Failed(word, _) => Some(State::Failed(word, job_status)),
     }

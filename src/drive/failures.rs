@@ -1,7 +1,7 @@
 //! The last failure message of each path, which `user.assetfs.why` shows. The history gets each new one.
 //!
-//! A failure ends when an operation of its kind succeeds at the path, when the path is removed, or, for the
-//! list of the latest, after a while. Bounded: the oldest are dropped first. Kept in memory; failures that must
+//! A failure ends when an operation of its kind succeeds at the path, when the path is removed, when the model that it is
+//! about is gone or has another name, or, for the list of the latest, after a while. Bounded: the oldest are dropped first. Kept in memory; failures that must
 //! survive the mount are kept by the outbox.
 
 use std::collections::{HashMap, VecDeque};
@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::history::History;
+use super::values::node::Model;
 use crate::client::without_error_numbers;
 use crate::locks::Locked;
 
@@ -102,6 +103,8 @@ struct FailureLog {
 
 struct Noted {
     number: u64,
+    /// The model that it is about: it ends with that, by whatever way that goes.
+    model: Option<Model>,
     kind: OperationKind,
     outcome: Outcome,
     why: String,
@@ -129,8 +132,14 @@ impl Failures {
         &self.history
     }
 
-    /// Stores a message for a path.
-    pub(super) fn note(&self, path: &str, kind: OperationKind, outcome: Outcome, why: &str) {
+    /// Stores a message for a path, and the model that it is about, if it is about one.
+    pub(super) fn note(
+        &self,
+        (path, model): (&str, Option<Model>),
+        kind: OperationKind,
+        outcome: Outcome,
+        why: &str,
+    ) {
         let why = without_error_numbers(why);
         if !matches!(kind, OperationKind::Warning | OperationKind::Link)
             && self.of(path).as_ref() != Some(&why)
@@ -143,6 +152,7 @@ impl Failures {
         state.order.push_back((number, path.to_owned()));
         let noted = Noted {
             number,
+            model,
             kind,
             outcome,
             why,
@@ -182,6 +192,25 @@ impl Failures {
             .is_some_and(|failed| kind.ends(failed.kind) && failed.since.elapsed() >= STANDS_FOR)
         {
             state.by_path.remove(path);
+        }
+        self.count.store(state.by_path.len(), Ordering::Relaxed);
+    }
+
+    /// Each path with a failure of a model, and the model. `forget` takes the paths of those that are gone.
+    pub(super) fn of_models(&self) -> Vec<(String, Model)> {
+        let state = self.state.locked();
+        let noted = state.by_path.iter();
+        let of_models = noted.filter_map(|(path, noted)| Some((path.clone(), noted.model?)));
+        of_models.collect()
+    }
+
+    /// Ends the failures of models that are gone. One that was noted since for another model stays.
+    pub(super) fn forget(&self, gone: &[(String, Model)]) {
+        let mut state = self.state.locked();
+        for (path, model) in gone {
+            if state.by_path.get(path).and_then(|noted| noted.model) == Some(*model) {
+                state.by_path.remove(path);
+            }
         }
         self.count.store(state.by_path.len(), Ordering::Relaxed);
     }
@@ -268,24 +297,25 @@ impl Failures {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::RapidId;
 
     #[test]
     fn the_last_sentence_of_each_path_is_kept() {
         let failures = Failures::default();
         failures.note(
-            "/rawmodels/chair",
+            ("/rawmodels/chair", None),
             OperationKind::Read,
             Outcome::Failed,
             "first",
         );
         failures.note(
-            "/rawmodels/chair",
+            ("/rawmodels/chair", None),
             OperationKind::Read,
             Outcome::Failed,
             "second",
         );
         failures.note(
-            "/rawmodels/chair/optimize/web.json",
+            ("/rawmodels/chair/optimize/web.json", None),
             OperationKind::Read,
             Outcome::Failed,
             "deeper",
@@ -305,7 +335,7 @@ mod tests {
     fn what_a_model_was_sent_without_stays_when_its_commit_succeeds() {
         let failures = Failures::default();
         failures.note(
-            "/rawmodels/fan",
+            ("/rawmodels/fan", None),
             OperationKind::Warning,
             Outcome::Failed,
             "sent without wood.png",
@@ -316,11 +346,29 @@ mod tests {
     }
 
     #[test]
+    fn a_failure_of_a_model_that_is_gone_is_forgotten_and_a_later_one_at_the_path_stays() {
+        let failures = Failures::default();
+        let gone = Model::Rapid(RapidId(1));
+        let note = |path: &str, model| {
+            let at = (path, Some(model));
+            failures.note(at, OperationKind::Warning, Outcome::Failed, "no");
+        };
+        note("/rapidmodels/a", gone);
+        note("/rapidmodels/b", gone);
+        let of_gone = failures.of_models();
+        assert_eq!(of_gone.len(), 2);
+        note("/rapidmodels/b", Model::Rapid(RapidId(2)));
+        failures.forget(&of_gone);
+        assert_eq!(failures.warning_of("/rapidmodels/a"), None);
+        assert!(failures.warning_of("/rapidmodels/b").is_some());
+    }
+
+    #[test]
     fn the_oldest_sentences_go_first() {
         let failures = Failures::default();
         for number in 0..MAX_KEPT + 10 {
             failures.note(
-                &format!("/{number}"),
+                (&format!("/{number}"), None),
                 OperationKind::Read,
                 Outcome::Failed,
                 "no",
@@ -342,7 +390,7 @@ mod tests {
     fn a_success_of_the_same_kind_ends_a_failure() {
         let failures = Failures::default();
         let stands = |failed: OperationKind, done: OperationKind| {
-            failures.note("/presets/x.json", failed, Outcome::Failed, "no");
+            failures.note(("/presets/x.json", None), failed, Outcome::Failed, "no");
             age(&failures, STANDS_FOR);
             failures.succeeded("/presets/x.json", done);
             failures.of("/presets/x.json").is_some()
@@ -371,7 +419,7 @@ mod tests {
     #[test]
     fn a_success_at_the_same_moment_leaves_the_answer_to_why() {
         let failures = Failures::default();
-        failures.note("/a", OperationKind::Read, Outcome::Failed, "no");
+        failures.note(("/a", None), OperationKind::Read, Outcome::Failed, "no");
         failures.succeeded("/a", OperationKind::Read);
         assert!(failures.of("/a").is_some());
     }
@@ -379,9 +427,9 @@ mod tests {
     #[test]
     fn what_is_removed_takes_its_failures_along_and_old_ones_leave_the_list() {
         let failures = Failures::default();
-        failures.note("/a", OperationKind::Read, Outcome::Failed, "no");
-        failures.note("/a/b", OperationKind::Write, Outcome::Failed, "no");
-        failures.note("/ab", OperationKind::Write, Outcome::Failed, "no");
+        failures.note(("/a", None), OperationKind::Read, Outcome::Failed, "no");
+        failures.note(("/a/b", None), OperationKind::Write, Outcome::Failed, "no");
+        failures.note(("/ab", None), OperationKind::Write, Outcome::Failed, "no");
         failures.succeeded("/a", OperationKind::Remove);
         assert_eq!(failures.latest(Outcome::Failed, 9).len(), 1);
         age(&failures, LISTED_FOR);
@@ -391,9 +439,19 @@ mod tests {
     #[test]
     fn what_was_refused_is_listed_apart_and_what_programs_only_try_is_not_listed() {
         let failures = Failures::default();
-        failures.note("/a", OperationKind::Close, Outcome::Refused, "not JSON");
-        failures.note("/b", OperationKind::Read, Outcome::Failed, "away");
-        failures.note("/c", OperationKind::Link, Outcome::Refused, "no links");
+        failures.note(
+            ("/a", None),
+            OperationKind::Close,
+            Outcome::Refused,
+            "not JSON",
+        );
+        failures.note(("/b", None), OperationKind::Read, Outcome::Failed, "away");
+        failures.note(
+            ("/c", None),
+            OperationKind::Link,
+            Outcome::Refused,
+            "no links",
+        );
         let listed = |outcome| {
             let latest = failures.latest(outcome, 9).into_iter();
             latest.map(|failure| failure.path).collect::<Vec<_>>()

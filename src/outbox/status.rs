@@ -1,5 +1,5 @@
 //! The status of a draft, model or job. [`ItemStatus`] is the data; programs read its [`StatusWord`], users its
-//! sentence (`Display`), which is only made where it is shown.
+//! sentence (`Display`), which begins with that word and is only made where it is shown.
 
 use std::fmt;
 
@@ -229,37 +229,37 @@ impl ItemStatus {
 }
 
 impl fmt::Display for ItemStatus {
-    /// One line.
+    /// One line. It begins with the word of the state, with spaces for `_`: there is one word for a state everywhere.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ItemStatus::Draft => f.write_str("draft"),
             ItemStatus::Empty => f.write_str("draft: nothing to upload yet"),
-            ItemStatus::NoModel => f.write_str("draft: no model file yet"),
-            ItemStatus::NeedsFolder { why } => write!(f, "draft: {why}"),
+            ItemStatus::NoModel => f.write_str("no model: there is no model file yet"),
+            ItemStatus::NeedsFolder { why } => write!(f, "needs folder: {why}"),
             ItemStatus::NeedsCommit { folder } => write!(
                 f,
-                "draft: contains {folder}, so it is sent by `assetfs commit` only"
+                "needs commit: contains {folder}, so it is sent by `assetfs commit` only"
             ),
             ItemStatus::NewVersion { name } => write!(
                 f,
-                "draft: a new version of {name}, which `assetfs replace` or `assetfs commit` sends"
+                "needs commit: a new version of {name}, which `assetfs replace` or `assetfs commit` sends"
             ),
-            ItemStatus::BeingWritten { path } => write!(f, "draft: {path} is being written"),
+            ItemStatus::BeingWritten { path } => write!(f, "being written: {path}"),
             ItemStatus::TemporaryName { path } => write!(
                 f,
-                "draft: {path} is a temporary file of a copy; remove it when that is over"
+                "temporary name: {path} is a temporary file of a copy; remove it when that is over"
             ),
             ItemStatus::Incomplete { what } => write!(f, "incomplete: {what}"),
             ItemStatus::NeedsFiles { missing } => write!(
                 f,
-                "waiting for {}; it is sent once all files are there, or by `assetfs commit --force`",
+                "needs files: {}; it is sent once all files are there, or by `assetfs commit --force`",
                 first_and_more(missing)
             ),
             ItemStatus::MissingFiles { missing } => {
-                write!(f, "waiting for {}", first_and_more(missing))
+                write!(f, "missing files: {}", first_and_more(missing))
             }
             ItemStatus::SeveralModels { what } => {
-                write!(f, "waiting a while, then it is sent as one model: {what}")
+                write!(f, "several models, sent as one after a while: {what}")
             }
             ItemStatus::Settling { seconds } => write!(f, "settling {seconds} s"),
             ItemStatus::Waiting { obstacle } => write!(f, "waiting ({obstacle})"),
@@ -270,15 +270,17 @@ impl fmt::Display for ItemStatus {
                 step,
                 percent,
                 obstacle,
-            } => {
-                let percent = percent.map_or(String::new(), |percent| format!(" {percent}%"));
-                write!(f, "{step}{percent}{}", in_brackets(obstacle))
-            }
+            } => write!(
+                f,
+                "{}{}",
+                import_line(step, *percent),
+                in_brackets(obstacle)
+            ),
             ItemStatus::Complete => f.write_str("complete"),
             ItemStatus::NotSent => f.write_str("not sent"),
             ItemStatus::WaitingForModel { folder } => f.write_str(awaited_by(folder)),
             ItemStatus::WaitingForFailedModel { why } => {
-                write!(f, "waiting for its model, which failed: {why}")
+                write!(f, "waiting for model, which failed: {why}")
             }
             ItemStatus::Queued { obstacle: None } => f.write_str("queued"),
             ItemStatus::Queued {
@@ -300,11 +302,22 @@ impl fmt::Display for ItemStatus {
     }
 }
 
+/// The service's own word for the step says nothing to a user.
+fn import_line(step: &UploadStatus, percent: Option<u8>) -> String {
+    match (step, percent) {
+        (UploadStatus::Incomplete, _) => "uploading: not all of its files are there yet".to_owned(),
+        (_, Some(percent)) => format!("importing {percent}%"),
+        (_, None) => "importing".to_owned(),
+    }
+}
+
 fn awaited_by(folder: &JobFolder) -> &'static str {
     match folder {
-        JobFolder::Optimize(_) | JobFolder::Embeds(_) => "waiting for the model to be complete",
-        JobFolder::RapidEmbeds(_) => "waiting for the rapid model to be done",
-        JobFolder::Multi => "waiting for all models to be complete",
+        JobFolder::Optimize(_) | JobFolder::Embeds(_) => {
+            "waiting for model: sent once it is complete"
+        }
+        JobFolder::RapidEmbeds(_) => "waiting for model: sent once the optimized model is done",
+        JobFolder::Multi => "waiting for model: sent once all models are complete",
     }
 }
 
@@ -355,13 +368,67 @@ mod tests {
     }
 
     #[test]
-    fn an_import_shows_its_step_and_a_percentage_that_says_something() {
+    fn the_line_for_people_begins_with_the_word_of_the_table() {
+        let text = || "x".to_owned();
+        let folder = || JobFolder::Multi;
+        let why = text;
+        let all = [
+            ItemStatus::Draft,
+            ItemStatus::Empty,
+            ItemStatus::NoModel,
+            ItemStatus::NeedsFolder { why: text() },
+            ItemStatus::NeedsCommit { folder: text() },
+            ItemStatus::NewVersion { name: text() },
+            ItemStatus::BeingWritten { path: text() },
+            ItemStatus::TemporaryName { path: text() },
+            ItemStatus::Incomplete { what: text() },
+            ItemStatus::NeedsFiles {
+                missing: vec![text()],
+            },
+            ItemStatus::MissingFiles {
+                missing: vec![text()],
+            },
+            ItemStatus::SeveralModels { what: text() },
+            ItemStatus::Settling { seconds: 2 },
+            ItemStatus::Waiting { obstacle: text() },
+            ItemStatus::Uploading {
+                percent: 4,
+                obstacle: None,
+            },
+            ItemStatus::importing(&UploadStatus::ServiceQc, None),
+            ItemStatus::importing(&UploadStatus::Incomplete, None),
+            ItemStatus::Complete,
+            ItemStatus::NotSent,
+            ItemStatus::WaitingForModel { folder: folder() },
+            ItemStatus::WaitingForFailedModel { why: why() },
+            ItemStatus::Queued {
+                obstacle: Some(text()),
+            },
+            ItemStatus::Running {
+                percent: 4,
+                seconds_left: None,
+            },
+            ItemStatus::Done,
+            ItemStatus::Unknown { folder: folder() },
+            ItemStatus::Failed { reason: text() },
+        ];
+        for word in StatusWord::KNOWN {
+            assert!(all.iter().any(|it| it.word().as_str() == *word), "{word}");
+        }
+        for status in all {
+            let word = status.word().to_string().replace('_', " ");
+            assert!(status.to_string().starts_with(&word), "{status}");
+        }
+    }
+
+    #[test]
+    fn an_import_has_one_word_for_all_steps_and_a_percentage_that_says_something() {
         for (step, progress, text) in [
-            (UploadStatus::Analysing, None, "analysing"),
-            (UploadStatus::Unzipping, Some(43.9), "unzipping 43%"),
-            (UploadStatus::Analysing, Some(0.0), "analysing"),
-            (UploadStatus::Analysing, Some(100.0), "analysing"),
-            (UploadStatus::default(), Some(7.0), "analysing 7%"),
+            (UploadStatus::Waiting, None, "importing"),
+            (UploadStatus::Unzipping, Some(43.9), "importing 43%"),
+            (UploadStatus::Analysing, Some(0.0), "importing"),
+            (UploadStatus::ServiceQc, Some(100.0), "importing"),
+            (UploadStatus::default(), Some(7.0), "importing 7%"),
         ] {
             let status = ItemStatus::importing(&step, progress);
             assert_eq!(status.to_string(), text);

@@ -16,10 +16,10 @@ use super::records::RecordsAt;
 use super::tls::TlsFiles;
 use crate::listener::ConnectionLimits;
 
-const GIB: u64 = 1 << 30;
+const GB: u64 = 1_000_000_000;
 
 /// Storage quota of a new account.
-pub(super) const DEFAULT_QUOTA: u64 = 100 * GIB;
+pub(super) const DEFAULT_QUOTA: u64 = 100 * GB;
 
 /// The program of the worker processes, which do the 3D work.
 ///
@@ -97,7 +97,7 @@ impl MemorySetting {
 impl Default for WorkerLimits {
     fn default() -> WorkerLimits {
         WorkerLimits {
-            memory_bytes: 4 * GIB,
+            memory_bytes: 4 * GB,
             cpu: Duration::from_secs(30 * 60),
             wall: Duration::from_secs(30 * 60),
             attempts: 3,

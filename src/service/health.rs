@@ -4,6 +4,7 @@ use std::error::Error;
 use std::future::Future;
 use std::time::Duration;
 
+use assetfs_formats::number_text::bytes;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::timeout;
 
@@ -156,10 +157,10 @@ pub fn memory_failure(config: &ServiceConfig, machine: Option<u64>) -> Option<St
     let needed = (config.workers as u64).saturating_mul(config.worker_limits.memory_bytes / 2);
     (needed > machine).then(|| {
         format!(
-            "{} jobs at a time need {} MiB of memory, but there are {} MiB; run fewer jobs at a time, or on a machine with more memory",
+            "{} jobs at a time need {} of memory, but there are {}; run fewer jobs at a time, or on a machine with more memory",
             config.workers,
-            needed >> 20,
-            machine >> 20
+            bytes(needed),
+            bytes(machine)
         )
     })
 }
@@ -215,10 +216,10 @@ mod tests {
         assert_eq!(memory_failure(&config, Some(6 << 30)), None);
         let failure = memory_failure(&config, Some(5 << 30)).unwrap();
         assert!(
-            failure.contains("3 jobs at a time need 6144 MiB"),
+            failure.contains("3 jobs at a time need 6.4 GB"),
             "{failure}"
         );
-        assert!(failure.contains("there are 5120 MiB"), "{failure}");
+        assert!(failure.contains("there are 5.4 GB"), "{failure}");
         config.workers = 0;
         assert_eq!(memory_failure(&config, Some(1)), None);
         assert_eq!(memory_failure(&config, None), None);

@@ -1,4 +1,5 @@
-//! Removes what is not needed any more: files without an owner, and counts of requests from the past.
+//! Removes what is not needed any more: files without an owner, counts of requests from the past, and tokens of sign-ins that
+//! have expired.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +8,7 @@ use jiff::Timestamp;
 
 use super::app::App;
 use super::causes::chain;
+use super::new_token::remove_expired;
 
 /// Time between two rounds.
 const PAUSE: Duration = Duration::from_secs(60 * 60);
@@ -28,6 +30,13 @@ pub(super) async fn clean_once(app: &App, now: Timestamp) {
     }
     if let Err(error) = app.records.rates().tidy().await {
         tracing::warn!(error = %chain(&error), "old counts of requests could not be removed");
+    }
+    match remove_expired(&app.records, now).await {
+        Ok(0) => {}
+        Ok(tokens) => tracing::info!(tokens, "expired tokens of sign-ins removed"),
+        Err(error) => {
+            tracing::warn!(error = %chain(&error), "expired tokens of sign-ins could not be removed")
+        }
     }
 }
 

@@ -5,6 +5,10 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use tempfile::TempDir;
+
+use crate::skip::has_program_or_skips;
+
 const SETUP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/setup");
 
 /// A machine of a user without sudo, with these programs besides the usual ones. Returns what setup says.
@@ -13,8 +17,8 @@ fn setup_with(programs: &[(&str, &str)]) -> String {
     run_setup(home.path(), &[], programs)
 }
 
-/// The same with this home folder and these arguments.
-fn run_setup(home: &Path, arguments: &[&str], programs: &[(&str, &str)]) -> String {
+/// A folder with the usual programs, and these.
+fn programs_of(programs: &[(&str, &str)]) -> TempDir {
     let bin = tempfile::tempdir().unwrap();
     for usual in [
         "bash", "chmod", "env", "sed", "sh", "dirname", "sort", "head", "mkdir",
@@ -23,11 +27,17 @@ fn run_setup(home: &Path, arguments: &[&str], programs: &[(&str, &str)]) -> Stri
         let path = paths.iter().find(|path| path.exists()).unwrap();
         symlink(path, bin.path().join(usual)).unwrap();
     }
-    for (name, says) in programs.iter().chain(&[("id", "1000"), ("apt-get", "")]) {
+    for (name, says) in [("id", "1000"), ("apt-get", "")].iter().chain(programs) {
         let path = bin.path().join(name);
         fs::write(&path, format!("#!/usr/bin/env bash\necho '{says}'\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
+    bin
+}
+
+/// The same with this home folder and these arguments.
+fn run_setup(home: &Path, arguments: &[&str], programs: &[(&str, &str)]) -> String {
+    let bin = programs_of(programs);
     let output = Command::new(bin.path().join("bash"))
         .arg(SETUP)
         .args(arguments)
@@ -50,7 +60,7 @@ fn run_setup(home: &Path, arguments: &[&str], programs: &[(&str, &str)]) -> Stri
 fn setup_says_how_to_get_rust() {
     let said = setup_with(&[]);
     assert!(
-        said.contains("sudo apt-get install -y curl ca-certificates\n"),
+        said.contains("sudo apt-get install -y ca-certificates curl fuse3 g++ gcc\n"),
         "{said}"
     );
     assert!(said.contains("https://sh.rustup.rs"), "{said}");
@@ -98,4 +108,53 @@ fn setup_names_everything_that_is_missing_in_one_command() {
     );
     let said = setup_with(&[rust, ("cc", ""), ("c++", "")]);
     assert!(said.contains("sudo apt-get install -y fuse3\n"), "{said}");
+}
+
+/// What apt says of packages: their size if it only looks, else that it installs them.
+const APT: &str = r##"' ; case "$*" in
+  *--assume-no*) printf 'Need to get 12.3 MB of archives.\nAfter this operation, 45.6 MB of additional disk space will be used.\n' ;;
+  *) echo "apt $*" >> "$HOME/apt.log" ;;
+esac; : '"##;
+
+/// Sudo with a password runs the command.
+const SUDO: &str = r##"' ; [ "$1" = -n ] && exit 1; "$@" ; : '"##;
+
+#[test]
+fn on_a_terminal_one_question_names_all_packages_with_their_size() {
+    if !has_program_or_skips("script") {
+        return;
+    }
+    for (answer, is_installed) in [("n", false), ("y", true)] {
+        let home = tempfile::tempdir().unwrap();
+        let rust = ("cargo", "cargo 1.63.0 (fd9c4297c 2022-07-01)");
+        let programs = [rust, ("curl", INSTALLER), ("apt-get", APT), ("sudo", SUDO)];
+        let bin = programs_of(&programs);
+        let line = format!(
+            "echo {answer} | PATH={bin} HOME={home} script -qec '{bin}/bash {SETUP} --tests' /dev/null",
+            bin = bin.path().display(),
+            home = home.path().display(),
+        );
+        // `script` gives the command a terminal, and is not on that machine.
+        let script = ["/usr/bin/script", "/bin/script"];
+        let script = script.iter().find(|path| Path::new(path).exists());
+        let line = line.replace("script -qec", &format!("{} -qec", script.unwrap()));
+        let output = Command::new("/bin/sh")
+            .args(["-c", &line])
+            .env_remove("CARGO_HOME")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(said.matches("[Y/n]").count(), 1, "{said}");
+        for told in [
+            "Rust 1.63.0 is too old",
+            "packages (about 12.3 MB to download, 45.6 MB on disk): fuse3 g++ gcc attr ",
+            " chromium ",
+        ] {
+            assert!(said.contains(told), "{told}: {said}");
+        }
+        let log = fs::read_to_string(home.path().join("apt.log")).unwrap_or_default();
+        let installs = log.lines().filter(|line| line.starts_with("apt install"));
+        assert_eq!(installs.count(), usize::from(is_installed), "{log}");
+        assert_eq!(said.contains("installer -y"), is_installed, "{said}");
+    }
 }

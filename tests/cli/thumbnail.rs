@@ -225,4 +225,11 @@ fn file_managers_are_set_up_for_one_user_and_doctor_says_so() {
     let thumbnailer = fs::read_to_string(bench.path("data/thumbnailers/assetfs.thumbnailer"));
     let program = fs::canonicalize(ASSETFS).unwrap();
     assert!(thumbnailer.unwrap().contains(program.to_str().unwrap()));
+    run(&["thumbnail", "--remove-setup"]).expect(0);
+    assert!(!bench.path("data/thumbnailers/assetfs.thumbnailer").exists());
+    assert!(pictures().contains("thumbnail --setup"), "{}", pictures());
+    let globs = fs::read_to_string(bench.path("data/mime/globs2")).unwrap_or_default();
+    assert!(!globs.contains("model/obj"), "{globs}");
+    let again = run(&["thumbnail", "--remove-setup"]).expect(0);
+    assert!(again.err().contains("Nothing is set up"), "{}", again.err());
 }

@@ -19,6 +19,7 @@ mod jobs;
 mod large;
 mod late;
 mod layout;
+mod mended;
 #[path = "../../crates/engine/tests/engine_mutations/mutate.rs"]
 mod mutate;
 mod mutated_replies;

@@ -13,7 +13,7 @@ use crate::support::tree::Tree;
 
 static BIG: [u8; 100_000] = [7; 100_000];
 
-fn zip_of(files: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
+pub fn zip_of(files: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     let at = DateTime::from_date_and_time(2021, 5, 6, 7, 8, 10).unwrap();
     for (name, bytes) in files {

@@ -324,6 +324,47 @@ fn a_command_that_names_no_account_means_that_of_the_mounted_drive() {
     drive.unmount();
 }
 
+#[test]
+fn a_second_drive_without_a_folder_says_which_is_there_and_what_to_type() {
+    needs_fuse!();
+    let home = tempfile::tempdir().unwrap();
+    let fixture = Fixture::unmounted(&[]);
+    let mount = |account: &[&str]| {
+        let mut command = Command::new(ASSETFS);
+        command.arg("mount").args(account).current_dir(home.path());
+        command.env("HOME", home.path());
+        for folder in ["CONFIG", "STATE", "CACHE", "DATA"] {
+            let dir = home.path().join(folder);
+            command.env(format!("XDG_{folder}_HOME"), dir);
+        }
+        command.env_remove("ASSETFS_DATA_DIR");
+        command
+    };
+    run(mount(&["--local", "--no-pictures"]));
+    let token = fixture.service.token_file.display().to_string();
+    let url = fixture.service.base_url.clone();
+    let said = fails(mount(&["--base-url", &url, "--token-file", &token]), 1);
+    let root = home.path().join("assets").display().to_string();
+    assert!(
+        said.contains("the local service is mounted there already"),
+        "{said}"
+    );
+    assert!(
+        said.contains(&format!("`assetfs mount {root}-2 --base-url {url}")),
+        "{said}"
+    );
+    assert!(
+        said.contains(&format!("`assetfs unmount {root}`")),
+        "{said}"
+    );
+    let said = fails(mount(&["--local"]), 1);
+    assert!(
+        said.contains("the local service is already mounted at"),
+        "{said}"
+    );
+    run(assetfs("unmount", home.path().join("assets")));
+}
+
 /// Another drive may be mounted at any moment, for example by another program; the message must not say that there is no
 /// account then.
 #[test]

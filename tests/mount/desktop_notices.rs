@@ -209,7 +209,9 @@ fn a_refused_change_is_shown_on_the_desktop_once_with_its_reason() {
         "{text}"
     );
     assert!(
-        shown[1].1.contains("note.txt: nothing can be made in /"),
+        shown[1]
+            .1
+            .contains("note.txt: nothing can be made in the top folder"),
         "{shown:?}"
     );
     assert!(

@@ -467,3 +467,14 @@ fn statx_through_io_uring_finds_what_is_there() {
         assert_eq!(said, expected, "{}", path.display());
     }
 }
+
+#[test]
+fn the_script_of_the_tests_unmounts_what_a_stopped_test_had_mounted_and_its_process_ends() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let pid = fixture.pid();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/unmount");
+    run(Command::new(script).arg(fixture.scratch.path()));
+    assert!(!exists(fixture.path("rawmodels")), "it is unmounted");
+    wait_until("the drive has ended", || !lives(pid));
+}

@@ -45,7 +45,7 @@ fn a_failed_model_that_a_later_version_replaced_is_over() {
     let status = fs::read_to_string(job.with_extension("status")).unwrap();
     for said in [&status, &fixture.why("rawmodels/lamp/optimize/web.json")] {
         assert!(
-            said.contains("its model, which failed") && said.contains("`assetfs retry`"),
+            said.contains("waiting for model, which failed") && said.contains("`assetfs retry`"),
             "{said}"
         );
     }
@@ -347,6 +347,44 @@ fn a_commit_of_a_model_whose_import_failed_fails_and_says_what_to_do() {
         said.contains("its import has failed") && said.contains("`assetfs retry`"),
         "{said}"
     );
+}
+
+/// A file of a CAD program refers to no others, and fails where the service cannot read its format.
+#[test]
+fn why_of_a_failed_cad_model_gives_no_advice_on_missing_files() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let part = "ISO-10303-21;\nHEADER;\nENDSEC;\nDATA;\nENDSEC;\nEND-ISO-10303-21;\n";
+    fs::write(fixture.path("rawmodels/part.step"), part).unwrap();
+    run(assetfs("commit", fixture.path("rawmodels/part.step")));
+    fails(assetfs("wait", fixture.path("rawmodels/part")), 1);
+    let why = fixture.why("rawmodels/part");
+    assert!(
+        why.contains("once the cause is removed, `assetfs retry`"),
+        "{why}"
+    );
+    assert!(!why.contains("if a file is missing"), "{why}");
+}
+
+#[test]
+fn refusals_name_paths_as_they_were_typed_below_the_drive() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fs::write(fixture.path("rawmodels/fan.glb"), numbered_glb(1)).unwrap();
+    run(assetfs("commit", fixture.path("rawmodels/fan.glb")));
+    fixture.wait("rawmodels/fan");
+    for (path, begins) in [
+        ("rawmodels/fan/new.txt", "rawmodels/fan belongs to a model"),
+        ("rapidmodels/new", "optimized models are made"),
+        (
+            "account/new",
+            "nothing can be made in account; models are copied into rawmodels/",
+        ),
+    ] {
+        fs::write(fixture.path(path), "x").unwrap_err();
+        let why = fixture.why(path);
+        assert!(why.starts_with(begins), "{path}: {why}");
+    }
 }
 
 #[test]

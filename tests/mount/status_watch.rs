@@ -1,11 +1,12 @@
 //! `assetfs status --watch` on a terminal and without one, while ten models are uploaded slowly.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
 use crate::needs_fuse;
 use crate::square_glb::changed_glb;
-use crate::support::{ASSETFS, Fixture, shell, text, wait_until};
+use crate::support::{ASSETFS, Fixture, assetfs, fails, run, shell, text, wait_until};
 
 const COLUMNS: usize = 80;
 
@@ -94,6 +95,38 @@ fn on_a_terminal_the_picture_is_redrawn_in_place_at_80_columns() {
     if std::env::var_os("SHOW_WATCH").is_some() {
         eprintln!("{}", lines[lines.len().saturating_sub(40)..].join("\n"));
     }
+}
+
+#[test]
+fn a_watched_drive_names_what_failed_and_says_when_it_is_unmounted() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let mut copy = Command::new("cp");
+    copy.arg("/etc/hostname")
+        .arg(fixture.path("presets/web.json"));
+    fails(copy, 1);
+    let mut watch = Command::new(ASSETFS)
+        .args(["status", "--watch"])
+        .arg(fixture.root())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(watch.stdout.take().unwrap()).lines();
+    let first = told.next().unwrap().unwrap();
+    let path = fixture.path("presets/web.json").display().to_string();
+    assert!(first.starts_with(&format!("{path}: refused: ")), "{first}");
+    assert!(first.contains("is not JSON"), "{first}");
+    run(assetfs("unmount", fixture.root()));
+    let last = told.last().unwrap().unwrap();
+    let root = fixture.root().display().to_string();
+    assert_eq!(last, format!("{root} was unmounted"));
+    let ended = watch.wait_with_output().unwrap();
+    assert!(
+        ended.status.success() && ended.stderr.is_empty(),
+        "{}",
+        text(&ended.stderr)
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::json_schema::check_lines;
 use crate::square_glb::numbered_glb;
 use crate::support::{
-    ASSETFS, Fixture, MountPoint, exists, fails, names_in, read, run, small_chair, text,
+    ASSETFS, Fixture, MountPoint, assetfs, exists, fails, names_in, read, run, small_chair, text,
 };
 use crate::{needs_fuse, needs_program, needs_root};
 
@@ -340,6 +340,30 @@ fn failures_are_at_the_end_and_are_not_sent_again() {
     let said = text(&output.stderr);
     assert!(said.contains("several models of"), "{said}");
     assert!(!exists(fixture.path("rawmodels/twice")));
+}
+
+#[test]
+fn a_dry_run_while_a_model_is_imported_says_that_it_is_waited_for() {
+    needs_fuse!();
+    let mut fixture = folder_with(1);
+    // A service without workers takes uploads, and imports nothing.
+    fixture.service.stop();
+    fixture.service.start_again_with(&["--workers", "0"]);
+    let mut copy = Command::new("cp");
+    run(copy
+        .arg(models(&fixture).join("m0.glb"))
+        .arg(fixture.path("rawmodels/")));
+    let preview = sum(sync(&fixture, &["--dry-run"]), 0);
+    assert_eq!(preview["added"], json!(1), "{preview}");
+    run(assetfs("commit", fixture.path("rawmodels/m0.glb")));
+    let preview = sum(sync(&fixture, &["--dry-run"]), 0);
+    assert_eq!(
+        (&preview["added"], &preview["awaited"]),
+        (&json!(0), &json!(1)),
+        "{preview}"
+    );
+    let said = run(sync(&fixture, &["--dry-run"]));
+    assert!(said.contains("m0: would be waited for"), "{said}");
 }
 
 #[test]

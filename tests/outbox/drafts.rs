@@ -371,8 +371,7 @@ async fn the_writer_and_its_end_decide_how_long_quiet_has_to_be() {
         }
     ));
     eventually("an open file is named", async || {
-        outbox.drafts().get(draft).unwrap().status.to_string()
-            == "draft: chair.glb is being written"
+        outbox.drafts().get(draft).unwrap().status.to_string() == "being written: chair.glb"
     })
     .await;
     file.release();

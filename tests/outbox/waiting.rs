@@ -34,7 +34,7 @@ async fn an_open_writer_is_named() {
         .entries()
         .create_file(draft.id, EntryId::ROOT, "legs.bin", 0o644, &ME)
         .unwrap();
-    says(&outbox, draft.id, &["draft: legs.bin is being written"]).await;
+    says(&outbox, draft.id, &["being written: legs.bin"]).await;
     file.flush().unwrap();
     file.release();
     says(&outbox, draft.id, &["settling"]).await;
@@ -53,8 +53,9 @@ async fn a_name_in_flight_is_named() {
         ".wood.png.Xa3fG9",
         b"half",
     );
-    let words =
-        ["draft: .wood.png.Xa3fG9 is a temporary file of a copy; remove it when that is over"];
+    let words = [
+        "temporary name: .wood.png.Xa3fG9 is a temporary file of a copy; remove it when that is over",
+    ];
     says(&outbox, draft.id, &words).await;
     outbox.shut_down().await;
 }
@@ -79,7 +80,7 @@ async fn missing_references_are_named() {
     let (name, bytes) = &chair()[0];
     put(&outbox, draft.id, EntryId::ROOT, name, bytes);
     let words = [
-        "waiting for chair.bin and 1 more; it is sent once all files are there, or by `assetfs commit --force`",
+        "needs files: chair.bin and 1 more; it is sent once all files are there, or by `assetfs commit --force`",
     ];
     says(&outbox, draft.id, &words).await;
     let missing_files = outbox

@@ -31,7 +31,7 @@ esac
 async fn every_death_of_a_worker_has_a_reason_and_the_next_job_runs() {
     let service = Fixture::with(MOODY_WORKER, |config| {
         config.worker_limits.cpu = Duration::from_secs(1);
-        config.worker_limits.memory_bytes = 200 << 20;
+        config.worker_limits.memory_bytes = 200_000_000;
     })
     .await;
     let cases = [
@@ -41,7 +41,7 @@ async fn every_death_of_a_worker_has_a_reason_and_the_next_job_runs() {
         ("spin.glb", "processor time"),
         (
             "hog.glb",
-            "processing needs more memory than its limit of 200 MiB",
+            "processing needs more memory than its limit of 200 MB",
         ),
         ("abort.glb", "the worker aborted"),
         // The words of a program decide nothing.

@@ -13,6 +13,23 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// `1.5 MB`, in powers of 1000, as file managers show it and as sizes are given on the command line (`20G`). The one way in
+/// which numbers of bytes are said.
+pub fn bytes(number: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let mut value = number as f64;
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    match (unit, value < 9.95) {
+        (0, _) => format!("{number} B"),
+        (_, true) => format!("{value:.1} {}", UNITS[unit]),
+        (_, false) => format!("{value:.0} {}", UNITS[unit]),
+    }
+}
+
 /// `1 accessor`, `3 accessors`, `2 meshes`.
 pub fn counted(number: u64, thing: &str) -> String {
     match number {
@@ -39,6 +56,13 @@ pub fn plural(thing: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_are_rounded() {
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(1_500_000), "1.5 MB");
+        assert_eq!(bytes(47_300_000), "47 MB");
+    }
 
     #[test]
     fn digits_are_grouped_by_three() {

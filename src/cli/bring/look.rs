@@ -47,7 +47,9 @@ pub(in crate::cli) enum BringStep {
 pub(in crate::cli) enum Brings {
     New,
     Changed,
-    /// It is there and not complete.
+    /// It is a draft with the same files.
+    Staged,
+    /// The service has it and is not done with it, as after a retry.
     UnderWay,
 }
 
@@ -156,6 +158,7 @@ impl Look {
                 let why = there.reason.as_ref().unwrap_or(&there.status);
                 BringStep::Fail(anyhow!("{why}"))
             }
+            Content::Same if there.id.is_none() => BringStep::Bring(new, Brings::Staged),
             Content::Same => BringStep::Bring(new, Brings::UnderWay),
             Content::Partly | Content::Other => BringStep::Bring(new, Brings::Changed),
             Content::Unknown => BringStep::Fail(anyhow!(

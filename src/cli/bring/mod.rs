@@ -31,6 +31,8 @@ pub(super) enum BringOutcome {
     Added,
     Replaced,
     Renamed,
+    /// The service had it already, and was not done with it.
+    Awaited,
 }
 
 /// What was done for a model.
@@ -59,9 +61,12 @@ impl Bringer {
             BringStep::Nothing => BringOutcome::Unchanged,
             BringStep::OtherName => BringOutcome::OtherName,
             BringStep::Fail(error) => return Err(error),
-            BringStep::Bring(_, Brings::UnderWay) => {
+            BringStep::Bring(_, brings @ (Brings::Staged | Brings::UnderWay)) => {
                 self.finish(model, lacking)?;
-                BringOutcome::Added
+                match brings {
+                    Brings::UnderWay => BringOutcome::Awaited,
+                    _ => BringOutcome::Added,
+                }
             }
             BringStep::Bring(files, Brings::New | Brings::Changed) => {
                 let (outcome, id) = self.replace(files, model, lacking)?;

@@ -231,7 +231,10 @@ mod tests {
         let phone = &file.presets["phone"];
         assert_eq!(Path::new(&phone.preset), dir.join("presets/phone.json"));
         assert_eq!(phone.budget.or(&file.budget).max_triangles, Some(5000));
-        assert_eq!(phone.budget.or(&file.budget).max_bytes.unwrap().0, 2 << 20);
+        assert_eq!(
+            phone.budget.or(&file.budget).max_bytes.unwrap().0,
+            2_000_000
+        );
         assert_eq!(file.name, OutputName::default());
         assert_eq!(file.drive, None);
     }

@@ -3,6 +3,7 @@
 use std::thread::available_parallelism;
 
 use anyhow::{Context, Result, bail};
+use assetfs_formats::number_text::bytes;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::super::exit::Exit;
@@ -31,8 +32,8 @@ pub(super) fn run(args: &EngineWorkerArgs) -> Result<Exit> {
             ..stores.config(&work_dir, args.work_dir.as_deref(), args.no_pictures)?
         };
         let machine = memory_of_machine();
-        if let Some(ByteSize(bytes)) = args.memory {
-            config.worker_limits.memory_bytes = bytes;
+        if let Some(ByteSize(limit)) = args.memory {
+            config.worker_limits.memory_bytes = limit;
         }
         let processors = available_parallelism().map_or(1, usize::from);
         config.workers = match args.slots {
@@ -44,11 +45,11 @@ pub(super) fn run(args: &EngineWorkerArgs) -> Result<Exit> {
             bail!(failure);
         }
         let slots = config.workers;
-        let memory = config.worker_limits.memory_bytes >> 20;
+        let memory = bytes(config.worker_limits.memory_bytes);
         let places = places(&config);
         let mut worker = Service::start_worker(config).await?;
         println!(
-            "Taking up to {slots} jobs at a time, each with at most {memory} MiB of memory ({places})"
+            "Taking up to {slots} jobs at a time, each with at most {memory} of memory ({places})"
         );
         if let Some(addr) = worker.admin_addr() {
             announce_admin(addr);

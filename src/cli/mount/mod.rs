@@ -19,13 +19,13 @@ mod supervisor;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::fuse;
+use crate::fuse::{self, MountPointError};
 use crate::web_url::base_url;
 
 use super::account::{self, Account};
@@ -43,7 +43,7 @@ use owner::FileOwner;
 use shared_cache::SharedCachePlan;
 
 /// The default of `--cache-size`.
-const DEFAULT_CACHE_SIZE: ByteSize = ByteSize(20 << 30);
+const DEFAULT_CACHE_SIZE: ByteSize = ByteSize(20_000_000_000);
 
 /// All settings of a mount.
 #[derive(Debug, Serialize, Deserialize)]
@@ -97,7 +97,15 @@ pub(super) fn run(mut args: MountArgs) -> Result<Exit> {
         eprintln!("assetfs: {why}");
     }
     let is_new = std::fs::symlink_metadata(&plan.mount_point).is_err();
-    plan.mount_point = fuse::prepare_mount_point(&plan.mount_point, plan.cover_files)?;
+    let prepared = fuse::prepare_mount_point(&plan.mount_point, plan.cover_files);
+    plan.mount_point = prepared.map_err(|error| match error {
+        MountPointError::Mounted(root) if args.dir.is_none() => {
+            let own = plan.source.as_deref().unwrap_or_default();
+            let is_free = |folder: &Path| std::fs::symlink_metadata(folder).is_err();
+            anyhow::anyhow!(mount_source::usual_drive_is_taken(&root, own, is_free))
+        }
+        error => error.into(),
+    })?;
     let result = match args.foreground {
         true => daemon::serve_in_foreground(&plan),
         false => background::start(&plan),

@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(rest.kernel, ["max_read=65536", "sync"]);
         assert!(args.cover_files && args.read_only && args.allow_other);
         assert_eq!(args.account.profile.as_deref(), Some("studio"));
-        assert_eq!(args.cache_size.unwrap().0, 2 << 30);
+        assert_eq!(args.cache_size.unwrap().0, 2_000_000_000);
         assert!(!read("ro,rw").unwrap().1.read_only);
     }
 

@@ -13,7 +13,7 @@ use crate::cli::exit::WrongUse;
 use crate::cli::settings::{ByteSize, Profile};
 
 /// The default of `--shared-cache-size`.
-const DEFAULT_SIZE: ByteSize = ByteSize(100 << 30);
+const DEFAULT_SIZE: ByteSize = ByteSize(100_000_000_000);
 
 /// What a process needs to set up the shared cache. The credentials are read again from the environment.
 #[derive(Debug, Serialize, Deserialize)]

@@ -40,7 +40,7 @@ use output::OutputFolder;
 use summary::Finished;
 
 /// The program itself needs this much.
-const MIN_MEMORY_BYTES: u64 = 256 << 20;
+const MIN_MEMORY_BYTES: u64 = 256_000_000;
 
 /// How often the work begins again after another process has killed its worker, as the local service does: memory may have
 /// been short for a moment only.
@@ -197,7 +197,7 @@ impl FromStr for EngineMemory {
         match size.0 < MIN_MEMORY_BYTES {
             true => Err(format!(
                 "the engine needs at least {}M",
-                MIN_MEMORY_BYTES >> 20
+                MIN_MEMORY_BYTES / 1_000_000
             )),
             false => Ok(EngineMemory(size)),
         }

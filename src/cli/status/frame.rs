@@ -4,8 +4,10 @@
 use std::path::Path;
 
 use super::super::table::{bytes, counted, cut_inside};
-use crate::drive::{Direction, DraftStatus, MountStatus, StatusWord, TransferStatus};
+use crate::drive::{Direction, DraftStatus, FailureLine, MountStatus, StatusWord, TransferStatus};
 
+/// Maximum number of lines for the reason of a failure.
+const REASON_LINES: usize = 4;
 const BAR_COLUMNS: usize = 14;
 /// Fewer columns than any terminal has; lines would have room for nothing.
 const MIN_WIDTH: usize = 20;
@@ -29,7 +31,11 @@ pub(super) fn frame(
     let transfers = status.transfers.iter().map(|it| transfer_line(it, width));
     let waiting =
         waiting(status).map(|(path, status)| format!("· {}  {status}", shortened(path, width / 2)));
-    let body: Vec<String> = transfers.chain(waiting).collect();
+    let failures = other_failures(status).flat_map(|(word, line)| {
+        let name = shortened(&line.path, width / 2);
+        wrapped(&format!("! {name}  {word}: {}", line.why), width)
+    });
+    let body: Vec<String> = transfers.chain(waiting).chain(failures).collect();
     let room = height.saturating_sub(head.len() + 3).max(1);
     let hidden = body.len().saturating_sub(room);
     let mut lines = head;
@@ -39,6 +45,33 @@ pub(super) fn frame(
     }
     lines.push(summary(status, down));
     lines.into_iter().map(|line| cut(&line, width)).collect()
+}
+
+/// Failures and refusals that no draft and no job shows, each with its word.
+pub(super) fn other_failures(
+    status: &MountStatus,
+) -> impl Iterator<Item = (&'static str, &FailureLine)> {
+    let failed = status.other_failures().map(|line| ("failed", line));
+    failed.chain(status.other_refusals().map(|line| ("refused", line)))
+}
+
+/// A text in lines of so many columns, broken at spaces; at most [`REASON_LINES`].
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last_mut().expect("there is one");
+        if last.chars().count() + 1 + word.chars().count() <= columns || last.is_empty() {
+            last.push_str(if last.is_empty() { "" } else { " " });
+            last.push_str(word);
+        } else {
+            lines.push(format!("    {word}"));
+        }
+    }
+    if lines.len() > REASON_LINES {
+        lines.truncate(REASON_LINES);
+        lines[REASON_LINES - 1].push_str(" …");
+    }
+    lines
 }
 
 /// Drafts that are not on their way, and jobs.
@@ -129,15 +162,23 @@ fn summary(status: &MountStatus, down: u64) -> String {
         transfers.filter(move |it| it.direction == direction)
     };
     let up: u64 = of(Direction::Up).filter_map(|it| it.bytes_per_second).sum();
-    let states = [
-        (of(Direction::Up).count(), "uploading"),
-        (of(Direction::Down).count(), "downloading"),
-        (drafts(status, false).count(), "waiting"),
-        (drafts(status, true).count(), "failed"),
+    // By the words of the states, in the order in which drafts and jobs are listed.
+    let mut states = vec![
+        (of(Direction::Up).count(), "uploading".to_owned()),
+        (of(Direction::Down).count(), "downloading".to_owned()),
     ];
+    let listed = drafts(status, false).chain(drafts(status, true));
+    for draft in listed {
+        let word = draft.state.as_str().replace('_', " ");
+        match states.iter_mut().find(|(_, known)| *known == word) {
+            Some((count, _)) => *count += 1,
+            None => states.push((1, word)),
+        }
+    }
     let things = [
         (status.jobs.len(), "job"),
         (status.other_failures().count(), "failure"),
+        (status.other_refusals().count(), "refusal"),
     ];
     let states = states.iter().filter(|(count, _)| *count > 0);
     let states = states.map(|(count, state)| format!("{count} {state}"));
@@ -186,6 +227,7 @@ mod tests {
             transfers: (0..10).map(upload).collect(),
             drafts: vec![DraftStatus {
                 path: "/rawmodels/lamp".into(),
+                state: StatusWord::Settling,
                 status: "settling 2 s".into(),
                 ..DraftStatus::default()
             }],
@@ -220,7 +262,7 @@ mod tests {
         assert!(frame[5].ends_with(" 12 MB/s  1 min"), "{}", frame[5]);
         let summary = &frame[13];
         assert!(
-            summary.contains("10 uploading, 1 waiting, 1 job"),
+            summary.contains("10 uploading, 1 settling, 1 job"),
             "{summary}"
         );
         assert!(summary.contains("↓ 2.0 MB/s"), "{summary}");
@@ -239,6 +281,26 @@ mod tests {
             let longest = frame.iter().map(|line| line.chars().count()).max();
             assert!(longest < Some(width), "{frame:#?}");
         }
+    }
+
+    #[test]
+    fn a_failure_is_named_with_all_of_its_reason() {
+        let why = "sent as one model, of which only a.gltf is read; copy b.gltf in again, each in a folder of its own";
+        let status = MountStatus {
+            failures: vec![FailureLine {
+                path: "/rawmodels/pair".into(),
+                why: why.into(),
+                at: None,
+            }],
+            ..MountStatus::default()
+        };
+        let frame = frame(Path::new("/mnt"), &status, 0, (60, 24));
+        let shown = frame.join(" ");
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = format!("! pair failed: {why}");
+        assert!(shown.contains(&line), "{frame:#?}");
+        assert!(shown.ends_with("1 failure"), "{frame:#?}");
+        assert!(frame.iter().all(|line| line.chars().count() < 60));
     }
 
     #[test]

@@ -1,20 +1,23 @@
 //! `assetfs status --watch`: bars of what is uploaded and downloaded, rates and the queue. On a terminal the picture is
 //! redrawn in place; elsewhere each change is a line. Ctrl-C ends it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use assetfs_formats::printable::printable_lines;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use tokio_util::sync::CancellationToken;
 
 use super::super::exit::Exit;
 use super::super::interrupts::Interrupts;
 use super::super::mounted::{self, MountedDrive};
-use super::frame::frame;
+use super::frame::{frame, other_failures};
+use super::path_below;
 use crate::drive::{Direction, MountStatus, StatusWord};
+use crate::fuse::{self, shell_quoted};
 
 /// How often the drive is asked.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -42,16 +45,28 @@ async fn watch(drive: &MountedDrive) -> Result<Exit> {
             () = stop.cancelled() => return Ok(Exit::Done),
             _ = period.tick() => {}
         }
-        let mut status = drive.status()?;
+        let mut status = match drive.status() {
+            Err(_) if is_unmounted(drive) => {
+                drop(screen.take());
+                println!("{} was unmounted", shell_quoted(drive.root()));
+                return Ok(Exit::Done);
+            }
+            status => status?,
+        };
         rates.fill_in(&mut status, Instant::now());
         match &mut screen {
             Some(screen) => screen.show(drive.root(), &status, rates.down),
             None => changes
-                .lines(&status, |path| end_of(drive, path))
+                .lines(drive.root(), &status, |path| end_of(drive, path))
                 .iter()
-                .for_each(|line| println!("{line}")),
+                .for_each(|line| println!("{}", printable_lines(line))),
         }
     }
+}
+
+/// True if the drive is not mounted any more. A drive whose process was killed is still mounted.
+fn is_unmounted(drive: &MountedDrive) -> bool {
+    fuse::mounts().is_ok_and(|mounts| mounts.iter().all(|root| root != drive.root()))
 }
 
 /// Lines on a terminal that replace each other.
@@ -144,6 +159,8 @@ fn end_of(drive: &MountedDrive, path: &str) -> String {
 #[derive(Default)]
 struct Changes {
     told: BTreeMap<String, Told>,
+    /// Failures and refusals, which have no state.
+    failed: BTreeSet<String>,
 }
 
 /// What makes a line a new one: a state, and how far it is in large steps. A status with a time that runs is one.
@@ -166,7 +183,12 @@ impl Told {
 
 impl Changes {
     /// A line for each path of which there is something new to tell. `end_of` says how what is gone has ended.
-    fn lines(&mut self, status: &MountStatus, end_of: impl Fn(&str) -> String) -> Vec<String> {
+    fn lines(
+        &mut self,
+        root: &Path,
+        status: &MountStatus,
+        end_of: impl Fn(&str) -> String,
+    ) -> Vec<String> {
         let mut now: BTreeMap<String, (Told, String)> = BTreeMap::new();
         let mut add = |path: &str, state: &StatusWord, percent, status: &str| {
             let told = Told::of(state, percent, status);
@@ -187,10 +209,16 @@ impl Changes {
         let is_new =
             |(path, (told, _)): &(&String, &(Told, String))| self.told.get(*path) != Some(told);
         let news = now.iter().filter(is_new);
-        let news = news.map(|(path, (_, text))| format!("{path}: {text}"));
+        let said = |path: &str, text: &str| format!("{}: {text}", path_below(root, path));
+        let news = news.map(|(path, (_, text))| said(path, text));
         let gone = self.told.keys().filter(|path| !now.contains_key(*path));
-        let gone = gone.map(|path| format!("{path}: {}", end_of(path)));
-        let lines = news.chain(gone).collect();
+        let gone = gone.map(|path| said(path, &end_of(path)));
+        let failed: BTreeSet<String> = other_failures(status)
+            .map(|(word, line)| said(&line.path, &format!("{word}: {}", line.why)))
+            .collect();
+        let new_failures = failed.difference(&self.failed).cloned();
+        let lines = news.chain(gone).chain(new_failures).collect();
+        self.failed = failed;
         self.told = now
             .into_iter()
             .map(|(path, (told, _))| (path, told))
@@ -206,7 +234,7 @@ fn step(percent: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::{DraftStatus, TransferStatus};
+    use crate::drive::{DraftStatus, FailureLine, TransferStatus};
 
     #[test]
     fn without_a_terminal_each_change_is_one_line() {
@@ -223,9 +251,11 @@ mod tests {
                 drafts: vec![draft],
                 ..MountStatus::default()
             };
-            changes.lines(&status, |_| unreachable!("nothing is gone"))
+            changes.lines(Path::new("/mnt"), &status, |_| {
+                unreachable!("nothing is gone")
+            })
         };
-        let is_told = |text: &str| vec![format!("/rawmodels/chair: {text}")];
+        let is_told = |text: &str| vec![format!("/mnt/rawmodels/chair: {text}")];
         let nothing: Vec<String> = Vec::new();
         let settling = StatusWord::Settling;
         assert_eq!(
@@ -243,8 +273,31 @@ mod tests {
             };
             assert_eq!(shown(&uploading, Some(percent), &text), expected);
         }
-        let lines = changes.lines(&MountStatus::default(), |_| "complete".to_owned());
+        let idle = MountStatus::default();
+        let lines = changes.lines(Path::new("/mnt"), &idle, |_| "complete".to_owned());
         assert_eq!(lines, is_told("complete"));
+    }
+
+    #[test]
+    fn a_failure_is_named_with_its_reason_once() {
+        let mut changes = Changes::default();
+        let failure = |why: &str| FailureLine {
+            path: "/rawmodels/pair".into(),
+            why: why.into(),
+            at: None,
+        };
+        let status = MountStatus {
+            failures: vec![failure("sent without wood.png")],
+            refused: vec![failure("it is in a zip")],
+            ..MountStatus::default()
+        };
+        let mut lines = || changes.lines(Path::new("/mnt"), &status, |_| String::new());
+        let told = [
+            "/mnt/rawmodels/pair: failed: sent without wood.png",
+            "/mnt/rawmodels/pair: refused: it is in a zip",
+        ];
+        assert_eq!(lines(), told);
+        assert_eq!(lines(), Vec::<String>::new());
     }
 
     #[test]

@@ -274,7 +274,9 @@ impl Sync<'_> {
     fn show(&self, plan: SyncPlan, report: &mut Report) {
         for wanted in plan.wanted {
             let texts = match &wanted.step {
-                BringStep::Nothing | BringStep::OtherName => {
+                BringStep::Nothing
+                | BringStep::OtherName
+                | BringStep::Bring(_, Brings::UnderWay) => {
                     let presets = self.presets.iter();
                     presets
                         .filter_map(|preset| self.missing_text(&wanted.model, preset))
@@ -284,7 +286,8 @@ impl Sync<'_> {
             };
             let outcome = match wanted.step {
                 BringStep::Nothing => Ok(SyncOutcome::Unchanged),
-                BringStep::Bring(_, Brings::New | Brings::UnderWay) => Ok(SyncOutcome::Added),
+                BringStep::Bring(_, Brings::New | Brings::Staged) => Ok(SyncOutcome::Added),
+                BringStep::Bring(_, Brings::UnderWay) => Ok(SyncOutcome::Awaited),
                 BringStep::Bring(_, Brings::Changed) => Ok(SyncOutcome::Replaced),
                 BringStep::Rename(..) => Ok(SyncOutcome::Renamed),
                 BringStep::OtherName => Ok(SyncOutcome::OtherName),

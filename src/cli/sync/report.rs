@@ -19,6 +19,8 @@ pub(super) enum SyncOutcome {
     Added,
     Replaced,
     Renamed,
+    /// The service has it and was not done with it: it is waited for.
+    Awaited,
     /// The drive has it under another name, which it keeps.
     OtherName,
     Deleted,
@@ -35,15 +37,17 @@ impl From<BringOutcome> for SyncOutcome {
             BringOutcome::Added => SyncOutcome::Added,
             BringOutcome::Replaced => SyncOutcome::Replaced,
             BringOutcome::Renamed => SyncOutcome::Renamed,
+            BringOutcome::Awaited => SyncOutcome::Awaited,
         }
     }
 }
 
 impl SyncOutcome {
-    const ALL: [SyncOutcome; 7] = [
+    const ALL: [SyncOutcome; 8] = [
         SyncOutcome::Added,
         SyncOutcome::Replaced,
         SyncOutcome::Renamed,
+        SyncOutcome::Awaited,
         SyncOutcome::OtherName,
         SyncOutcome::Deleted,
         SyncOutcome::Preset,
@@ -55,6 +59,7 @@ impl SyncOutcome {
             SyncOutcome::Added => "added",
             SyncOutcome::Replaced => "replaced",
             SyncOutcome::Renamed => "renamed",
+            SyncOutcome::Awaited => "waited for",
             SyncOutcome::OtherName => "under another name",
             SyncOutcome::Deleted => "deleted",
             SyncOutcome::Preset => "with a new preset",

@@ -35,7 +35,7 @@ const MAX_VALUE_BYTES: usize = 64 << 10;
 const MAX_PICTURE_BYTES: usize = 8 << 20;
 
 /// What the engine may use for one picture: a file manager waits for it, and for the next.
-const MEMORY_BYTES: u64 = 4 << 30;
+const MEMORY_BYTES: u64 = 4_000_000_000;
 const WALL: Duration = Duration::from_secs(30);
 const CPU: Duration = Duration::from_secs(60);
 
@@ -43,15 +43,16 @@ const CPU: Duration = Duration::from_secs(60);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs thumbnail -s 256 chair.glb chair.png\n\
     Example: assetfs thumbnail --setup\n\
+    Example: assetfs thumbnail --remove-setup\n\
     On a drive the picture is the service's thumbnail, and the model is not downloaded.\n\
     A model that cannot be drawn within 30 seconds has no picture.")]
 pub(super) struct ThumbnailArgs {
     /// Model file (glb, gltf, fbx, obj, ply, stl, usdz, usdc, usda, usd, step, stp, iges, igs, brep, zip); on a drive also
     /// the folder of a model. A path or a file: URI
-    #[arg(value_name = "IN", required_unless_present = "setup")]
+    #[arg(value_name = "IN", required_unless_present_any = ["setup", "remove_setup"])]
     model: Option<String>,
     /// PNG file to write; a path or a file: URI
-    #[arg(value_name = "OUT", required_unless_present = "setup")]
+    #[arg(value_name = "OUT", required_unless_present_any = ["setup", "remove_setup"])]
     out: Option<String>,
     /// Pixels on the longer side
     #[arg(long, short, default_value = "128", value_parser = parse_size)]
@@ -59,6 +60,9 @@ pub(super) struct ThumbnailArgs {
     /// Let the file managers of this user show pictures of models; a package does it for all users
     #[arg(long, conflicts_with_all = ["model", "out"])]
     setup: bool,
+    /// Remove what --setup wrote
+    #[arg(long, conflicts_with_all = ["model", "out", "setup"])]
+    remove_setup: bool,
 }
 
 /// The sizes that can be asked for.
@@ -74,7 +78,10 @@ fn parse_size(text: &str) -> Result<u16, String> {
 
 pub(super) fn run(args: &ThumbnailArgs) -> Result<Exit> {
     let (Some(model), Some(out)) = (&args.model, &args.out) else {
-        return setup::run();
+        return match args.remove_setup {
+            true => setup::remove(),
+            false => setup::run(),
+        };
     };
     let (model, out) = (path_of(model)?, path_of(out)?);
     let same = model.canonicalize().ok().zip(out.canonicalize().ok());

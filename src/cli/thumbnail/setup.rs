@@ -23,6 +23,8 @@ const MEDIA_TYPES: &str = include_str!("../../../packaging/desktop/assetfs.xml")
 const MODELS_FILE: &str = "thumbnailers/assetfs.thumbnailer";
 const FOLDERS_FILE: &str = "thumbnailers/assetfs-folders.thumbnailer";
 const MEDIA_TYPES_FILE: &str = "mime/packages/assetfs.xml";
+/// All of them, below a data folder.
+const FILES: [&str; 3] = [MODELS_FILE, FOLDERS_FILE, MEDIA_TYPES_FILE];
 
 pub(super) fn run() -> Result<Exit> {
     let program = std::env::current_exe().context("cannot find the program itself")?;
@@ -35,15 +37,7 @@ pub(super) fn run() -> Result<Exit> {
             .with_context(|| format!("cannot write {}", path.display()))?;
         println!("{}", path.display());
     }
-    let mime = dir.join("mime");
-    let updated = Command::new("update-mime-database").arg(&mime).status();
-    match updated {
-        Ok(status) if status.success() => {}
-        Ok(status) => bail!("update-mime-database {} failed: {status}", mime.display()),
-        Err(error) => bail!(
-            "cannot start update-mime-database ({error}); install it with `apt install shared-mime-info`, then repeat this command"
-        ),
-    }
+    update_media_types(&dir)?;
     if !is_in_sandbox(&program) {
         eprintln!("{}", outside_of_sandbox(&program));
     }
@@ -51,13 +45,51 @@ pub(super) fn run() -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Removes the files of [`run`]. Those of a package stay: they are in the folders of the system.
+pub(super) fn remove() -> Result<Exit> {
+    let dir = user_data_dir()?;
+    let mut is_any = false;
+    for name in FILES {
+        let path = dir.join(name);
+        match fs::remove_file(&path) {
+            Ok(()) => {
+                is_any = true;
+                println!("{}", path.display());
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => {
+                let context = format!("cannot remove {}", path.display());
+                return Err(anyhow::Error::new(error).context(context));
+            }
+        }
+    }
+    if !is_any {
+        eprintln!("Nothing is set up for this user.");
+        return Ok(Exit::Done);
+    }
+    update_media_types(&dir)?;
+    eprintln!("Sign out and in again, so that the file managers read it.");
+    Ok(Exit::Done)
+}
+
+/// Lets the desktop read the media types of a data folder again.
+fn update_media_types(dir: &Path) -> Result<()> {
+    let mime = dir.join("mime");
+    let updated = Command::new("update-mime-database").arg(&mime).status();
+    match updated {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => bail!("update-mime-database {} failed: {status}", mime.display()),
+        Err(error) => bail!(
+            "cannot start update-mime-database ({error}); install it with `apt install shared-mime-info`, then repeat this command"
+        ),
+    }
+}
+
 /// What is not set up on this machine for this user; `None` if everything is.
 pub(in crate::cli) fn missing() -> Option<String> {
     let dirs: Vec<PathBuf> = data_dirs().collect();
     let is_there = |name: &str| dirs.iter().any(|dir| dir.join(name).is_file());
-    let missing = [MODELS_FILE, FOLDERS_FILE, MEDIA_TYPES_FILE]
-        .into_iter()
-        .filter(|name| !is_there(name));
+    let missing = FILES.into_iter().filter(|name| !is_there(name));
     let missing: Vec<&str> = missing.collect();
     let target = user_data_dir().unwrap_or_default();
     (!missing.is_empty()).then(|| {

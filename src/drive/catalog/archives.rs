@@ -12,7 +12,8 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::failures::{OperationKind, Outcome};
 use crate::drive::reading::RemoteFile;
 use crate::drive::values::filemap::FileMap;
-use crate::drive::values::node::RemoteFolder;
+use crate::drive::values::names::shown_path;
+use crate::drive::values::node::{Model, RemoteFolder};
 use crate::drive::values::sizes::{ContentTable, ReportedSize};
 use crate::outbox::is_junk_path;
 use crate::wire::{AssetId, SignedUrl};
@@ -81,11 +82,11 @@ async fn note_unusable(
     error: &DriveError,
 ) -> DriveResult<()> {
     let map = file_map(catalog, RemoteFolder::AssetFiles(asset)).await?;
-    let model = catalog.home_path(catalog.home_of(asset));
+    let home = catalog.home_of(asset);
     let zip = zip_in(&map).ok_or(DriveError::NotFound)?;
-    let path = format!("{model}/{zip}");
+    let path = format!("{}/{zip}", catalog.home_path(home));
     catalog.failures.note(
-        &path,
+        (&path, Some(Model::Raw(home))),
         OperationKind::BackgroundWork,
         Outcome::Failed,
         &error.to_string(),
@@ -114,7 +115,7 @@ pub async fn open_member(
         catalog.archives.remember(&verify_once);
     }
     let open = OpenMember {
-        zip_name: format!("the zip of {path}"),
+        zip_name: format!("the zip of {}", shown_path(&path)),
         verify_once,
         spool_dir: catalog.config.staging_dir.clone(),
         zip: ZipSource::Remote(Box::new(zip)),

@@ -11,7 +11,7 @@ use crate::drive::catalog::maps::file_map;
 use crate::drive::catalog::models::keep_detail;
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::failures::{OperationKind, Outcome};
-use crate::drive::values::node::RemoteFolder;
+use crate::drive::values::node::{Model, RemoteFolder};
 use crate::wire::{AssetId, ConversionJob, ConversionStatus};
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -44,14 +44,18 @@ async fn poll_conversions(catalog: &Arc<Catalog>, asset: AssetId) -> bool {
         .iter()
         .filter(|job| job.status == ConversionStatus::Failed)
     {
-        let path = catalog.home_path(catalog.home_of(asset));
+        let home = catalog.home_of(asset);
+        let path = catalog.home_path(home);
         let formats = job.formats.join(", ");
         let reason = job.other.get("message").and_then(|it| it.as_str());
         let reason = reason.unwrap_or("the service does not say why");
         let why = format!("converting to {formats} failed: {reason}");
-        catalog
-            .failures
-            .note(&path, OperationKind::BackgroundWork, Outcome::Failed, &why);
+        catalog.failures.note(
+            (&path, Some(Model::Raw(home))),
+            OperationKind::BackgroundWork,
+            Outcome::Failed,
+            &why,
+        );
     }
     let folder = RemoteFolder::AssetConverted(asset);
     catalog.maps.mark_stale(&catalog.meta, folder);

@@ -10,7 +10,8 @@ use crate::drive::catalog::parts::Catalog;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::failures::{OperationKind, Outcome};
 use crate::drive::values::filemap::FileMap;
-use crate::drive::values::node::Home;
+use crate::drive::values::names::shown_path;
+use crate::drive::values::node::{Home, Model};
 use crate::outbox::{Caller, DraftId, LoneZip, OpenMode};
 
 /// The content of the zip that is the only file of a draft; `None` while the draft is anything else, and for a zip that
@@ -21,18 +22,21 @@ pub async fn staged_zip(catalog: &Arc<Catalog>, draft: DraftId) -> Option<Arc<St
         return found;
     }
     let found = match read_zip(catalog, draft, &zip).await {
-        Ok(found) if found.map.is_empty() => None,
-        Ok(found) => Some(Arc::new(found)),
+        // An earlier content of the zip may have been unusable.
+        Ok(found) => {
+            catalog.failures.clear(&zip_path(catalog, draft, &zip));
+            (!found.map.is_empty()).then(|| Arc::new(found))
+        }
         Err(DriveError::Invalid(why)) => {
-            let home = catalog.home_path(Home::Made(draft));
-            let is_loose = home.ends_with(&format!("/{}", zip.name));
-            let path = match is_loose {
-                true => home,
-                false => format!("{home}/{}", zip.name),
-            };
-            catalog
-                .failures
-                .note(&path, OperationKind::BackgroundWork, Outcome::Failed, &why);
+            catalog.failures.note(
+                (
+                    &zip_path(catalog, draft, &zip),
+                    Some(Model::Raw(Home::Made(draft))),
+                ),
+                OperationKind::BackgroundWork,
+                Outcome::Failed,
+                &why,
+            );
             None
         }
         Err(error) => {
@@ -42,6 +46,15 @@ pub async fn staged_zip(catalog: &Arc<Catalog>, draft: DraftId) -> Option<Arc<St
     };
     catalog.staged_zips.put(draft, zip, found.clone());
     found
+}
+
+/// The path of the zip itself.
+fn zip_path(catalog: &Catalog, draft: DraftId, zip: &LoneZip) -> String {
+    let home = catalog.home_path(Home::Made(draft));
+    match home.ends_with(&format!("/{}", zip.name)) {
+        true => home,
+        false => format!("{home}/{}", zip.name),
+    }
 }
 
 async fn read_zip(catalog: &Arc<Catalog>, draft: DraftId, zip: &LoneZip) -> DriveResult<StagedZip> {
@@ -73,7 +86,7 @@ pub async fn open_staged_member(
     let member = member.cloned().ok_or(DriveError::NotFound)?;
     let object_name = format!("draft/{draft}/{}/{}", staged.zip.hash, source.service_name);
     let open = OpenMember {
-        zip_name: catalog.home_path(Home::Made(draft)),
+        zip_name: shown_path(&catalog.home_path(Home::Made(draft))).to_owned(),
         verify_once: catalog.archives.verify_once(&object_name),
         spool_dir: catalog.config.staging_dir.clone(),
         zip: ZipSource::Local(open_local(catalog, draft, &staged.zip)?),

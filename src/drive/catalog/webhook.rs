@@ -196,7 +196,7 @@ async fn register(
                 );
                 tracing::warn!(why);
                 shared.failures.note(
-                    "/account/webhooks",
+                    ("/account/webhooks", None),
                     OperationKind::BackgroundWork,
                     Outcome::Failed,
                     &why,

@@ -22,6 +22,7 @@ use crate::drive::places::{
 use crate::drive::posix::{Caller, FileKind, Ino, process_of};
 use crate::drive::tree::Tree;
 use crate::drive::values::local::DropFolder;
+use crate::drive::values::names::shown_path;
 use crate::drive::values::node::{Home, ListingKind, Model};
 use crate::outbox::{DraftId, EntryId, EntryKind, model_of_loose_file};
 
@@ -334,7 +335,7 @@ async fn delete_model(mount: &Arc<Mount>, model: Model, caller: &Caller) -> Driv
     if !mount.deletions().may_end(model, caller.process()) {
         return Err(DriveError::NotPermitted(format!(
             "another process removed what was in {}; its files appear again in a moment; delete it with one `rm -r`",
-            model_path(mount.catalog(), model)
+            shown_path(&model_path(mount.catalog(), model))
         )));
     }
     let shared = Arc::clone(mount);

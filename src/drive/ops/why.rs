@@ -8,7 +8,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::failures::{OperationKind, Outcome};
 use crate::drive::mount::Mount;
 use crate::drive::places::{
-    Node, job_folder_path, model_of_folder, note_failure_time, source_size,
+    Node, forget_gone, job_folder_path, model_of_folder, note_failure_time, source_size,
 };
 use crate::drive::posix::{Caller, Fh, Ino};
 use crate::drive::refusal::{Refusal, RefusedUser};
@@ -23,6 +23,7 @@ const PROGRAM: &str = env!("CARGO_PKG_NAME");
 
 /// The last failure of a node: of an operation, or of work in the background.
 pub fn why(tree: &Tree, node: &Node) -> Option<String> {
+    forget_gone(tree);
     let path = node.path(tree);
     let at_other_path = || tree.failures().of(&node.other_path(tree)?);
     let of_operation = tree.failures().of(&path).or_else(at_other_path);
@@ -122,8 +123,9 @@ pub fn note_outcome(tree: &Tree, event: &OutboxEvent) {
             tree.failures()
                 .answered(&format!("/rawmodels/{}", info.name));
             if let Some(warning) = &info.warning {
+                let at = (path.as_str(), Some(Model::Raw(Home::Made(*draft))));
                 tree.failures()
-                    .note(&path, OperationKind::Warning, Outcome::Failed, warning);
+                    .note(at, OperationKind::Warning, Outcome::Failed, warning);
             }
         }
         OutboxEvent::JobChanged(folder, name) => {
@@ -218,7 +220,8 @@ fn note_failure(
     let path = path_at(tree, node, name);
     let (why, outcome) = (error.to_string(), error.outcome());
     tracing::debug!(path, why, "an operation failed");
-    tree.failures().note(&path, kind, outcome, &why);
+    let model = node.model_folder().or_else(|| node.owner(tree));
+    tree.failures().note((&path, model), kind, outcome, &why);
 }
 
 /// The path of a node, or of a name in it.

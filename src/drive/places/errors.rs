@@ -13,6 +13,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent};
+use crate::drive::values::names::shown_path;
 use crate::drive::values::node::{Home, Model};
 use crate::outbox::{DraftKind, DraftPhase, StatusWord};
 use crate::wire::{AssetId, RapidId};
@@ -202,7 +203,9 @@ pub(super) fn model_failure(tree: &Tree, home: Home) -> Option<String> {
         && let Some(sentence) = draft.failure.or(draft.warning).or(draft.comparison)
     {
         return Some(match draft.phase {
-            DraftPhase::ImportFailed => after_a_failed_import(&sentence),
+            DraftPhase::ImportFailed => {
+                after_a_failed_import(&sentence, view.known.is_some_and(|it| it.is_cad()))
+            }
             _ => sentence,
         });
     }
@@ -224,12 +227,20 @@ fn version_failure(tree: &Tree, asset: AssetId) -> Option<String> {
     let path = tree.catalog().home_path(Home::Made(version.id));
     let failure = version.failure?;
     Some(format!(
-        "its new version {path} failed, so the old one is kept: {failure}"
+        "its new version {} failed, so the old one is kept: {failure}",
+        shown_path(&path)
     ))
 }
 
-/// The message for a failed import of a model whose files are still staged.
-fn after_a_failed_import(said: &str) -> String {
+/// The message for a failed import of a model whose files are still staged. A CAD file has all that it needs, and often fails
+/// for what the service lacks.
+fn after_a_failed_import(said: &str, is_cad: bool) -> String {
+    if is_cad {
+        return format!(
+            "{said}; the service could not import it: once the cause is removed, `assetfs retry` imports it again; if the \
+             file is damaged, `rm -r` the model and copy it in again"
+        );
+    }
     format!(
         "{said}; the service could not import it: if a file is missing, copy it in, and the model is sent again; \
          if a file is damaged, `rm -r` the model and copy it in again; if the cause is not in its files, remove the \

@@ -54,7 +54,7 @@ pub use errors::{dismiss_error, end_of_model, note_failure_time};
 pub use hidden_text::control_help;
 pub use hiding::{is_hidden, is_removed_part};
 pub use model::ModelFolder;
-pub use mount_status::mount_status;
+pub use mount_status::{forget_gone, mount_status};
 pub use node::{Node, Row};
 pub use place::{AttributeRule, Container, Contents, Lifetime, Place, Removal};
 pub use presets::{HeldPreset, PresetFolder};

@@ -12,7 +12,9 @@ use crate::drive::tree::Tree;
 use crate::drive::values::local::HiddenName;
 use crate::drive::values::names::HIDDEN_FOLDER;
 use crate::drive::values::node::{Home, Model};
-use crate::outbox::{DraftInfo, DraftPhase, JobState, TransferInfo, waits_unsent};
+use crate::outbox::{
+    DraftInfo, DraftPhase, JobState, TransferInfo, model_of_loose_file, waits_unsent,
+};
 use crate::wire::Timestamp;
 
 /// Maximum number of failures in the status.
@@ -20,6 +22,7 @@ const FAILURES_SHOWN: usize = 20;
 
 /// The state of the mount, as far as it is known without requests.
 pub fn mount_status(tree: &Tree) -> MountStatus {
+    forget_gone(tree);
     let kernel_use = tree.kernel_use();
     let offline = tree.catalog().offline_reason();
     let transfers = tree.outbox().uploads().transfers();
@@ -63,6 +66,29 @@ pub fn mount_status(tree: &Tree) -> MountStatus {
         handles: kernel_use.handles,
         inotify_folders: kernel_use.inotify_folders,
     }
+}
+
+/// Ends the failures of models that are gone, or that have another name: their cause is mended, or gone with them.
+pub fn forget_gone(tree: &Tree) {
+    if tree.failures().is_empty() {
+        return;
+    }
+    let mut failed = tree.failures().of_models();
+    failed.retain(|(path, model)| !is_at(tree, *model, path));
+    tree.failures().forget(&failed);
+}
+
+/// Whether the model is there, and the path is one in it or that of its loose file.
+fn is_at(tree: &Tree, model: Model, path: &str) -> bool {
+    let name = match model {
+        Model::Raw(home) => tree.catalog().model_name(home),
+        Model::Rapid(rapid) => tree.catalog().rapid_name(rapid),
+    };
+    let (Some(name), Some(shown)) = (name, path.split('/').nth(2)) else {
+        return false;
+    };
+    let is_loose = |file, model: &str| model_of_loose_file(file) == Some(model);
+    name == shown || is_loose(shown, &name) || is_loose(&name, shown)
 }
 
 fn failure_lines(tree: &Tree, outcome: Outcome) -> Vec<FailureLine> {

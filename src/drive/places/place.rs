@@ -13,6 +13,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::{Attributes, FileKind, OpenFlags};
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, ErrorParent, HiddenParent, JobEntry, TextTarget};
+use crate::drive::values::names::shown_path;
 use crate::drive::values::node::{Home, ListingKind, Model, RemoteFolder};
 use crate::outbox::{DraftId, EntryId, ItemStatus, Maker};
 use crate::wire::{AssetId, EmbedId};
@@ -284,7 +285,7 @@ pub trait Place: Send + Sync {
     fn cache_name(&self, tree: &Tree) -> DriveResult<String> {
         Err(DriveError::Invalid(format!(
             "{} is made by the drive itself and is not cached",
-            self.path(tree).trim_start_matches('/')
+            shown_path(&self.path(tree))
         )))
     }
 

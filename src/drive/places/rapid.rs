@@ -19,6 +19,7 @@ use crate::drive::posix::Attributes;
 use crate::drive::tree::Tree;
 use crate::drive::values::known::system_time;
 use crate::drive::values::local::{DropFolder, HiddenParent};
+use crate::drive::values::names::shown_path;
 use crate::drive::values::node::{Model, RemoteFolder};
 use crate::outbox::ItemStatus;
 use crate::wire::paths::{fill, route};
@@ -117,6 +118,7 @@ fn why_stale(tree: &Tree, rapid: RapidId) -> Option<String> {
     let cause = match check.of(&row)? {
         Staleness::SourceReplaced => {
             let newest = catalog.home_path(catalog.home_of(check.newest(row.source?)));
+            let newest = shown_path(&newest);
             format!("it was made from an earlier version of {newest}")
         }
         Staleness::PresetChanged => {

@@ -1,9 +1,10 @@
-//! Messages of refused operations: the operation, the reason, and what to do instead.
+//! Messages of refused operations: the operation, the reason, and what to do instead. Paths are given from the top of the
+//! drive, and said as [`shown_path`].
 
 use std::ffi::OsStr;
 
 use crate::drive::error::DriveError;
-use crate::drive::values::names::shown_name;
+use crate::drive::values::names::{shown_name, shown_path};
 use crate::wire::RapidId;
 
 pub fn read_only_mount() -> DriveError {
@@ -13,32 +14,37 @@ pub fn read_only_mount() -> DriveError {
     )
 }
 
-pub fn frozen_asset(name: &str) -> DriveError {
+pub fn frozen_asset(path: &str) -> DriveError {
+    let path = shown_path(path);
     DriveError::ReadOnly(format!(
-        "{name} belongs to a model that has been uploaded, and the service cannot change or add files of a model; \
+        "{path} belongs to a model that has been uploaded, and the service cannot change or add files of a model; \
          copy the model in under another name, or as its next version with `assetfs replace`"
     ))
 }
 
 pub fn read_by_others(path: &str) -> DriveError {
+    let path = shown_path(path);
     DriveError::Busy(format!(
         "{path} is open in another program, which reads it from the cache; close it there, and copy again"
     ))
 }
 
-pub fn not_complete_yet(name: &str) -> DriveError {
+pub fn not_complete_yet(path: &str) -> DriveError {
+    let path = shown_path(path);
     DriveError::ReadOnly(format!(
-        "{name} is being imported; it can be replaced once the model is complete and its files were checked"
+        "{path} is being imported; it can be replaced once the model is complete and its files were checked"
     ))
 }
 
 pub fn inside_zip(path: &str) -> DriveError {
+    let path = shown_path(path);
     DriveError::ReadOnly(format!(
         "{path} is inside a zip that is sent unchanged; replace the zip, or remove it and copy the files in"
     ))
 }
 
 pub fn made_by_service(path: &str) -> DriveError {
+    let path = shown_path(path);
     DriveError::ReadOnly(format!(
         "{path} is made by the service and cannot be written to"
     ))
@@ -51,9 +57,10 @@ pub fn no_text(rapid: RapidId) -> DriveError {
     ))
 }
 
-pub fn no_place(folder: &str) -> DriveError {
+pub fn no_place(path: &str) -> DriveError {
+    let path = shown_path(path);
     DriveError::ReadOnly(format!(
-        "nothing can be made in {folder}; models are copied into /rawmodels, presets into /presets, jobs into \
+        "nothing can be made in {path}; models are copied into rawmodels/, presets into presets/, jobs into \
          the optimize folder of a model"
     ))
 }
@@ -65,6 +72,7 @@ pub fn no_rapid_by_hand() -> DriveError {
 }
 
 pub fn no_rename(path: &str) -> DriveError {
+    let path = shown_path(path);
     DriveError::NotPermitted(format!(
         "{path} cannot be renamed, because the service cannot rename models; copy it in again under the other name"
     ))
@@ -103,6 +111,7 @@ pub fn delete_limit(limit: u32) -> DriveError {
 
 /// A program that makes one folder equal to another would delete a model and send it again.
 pub fn looked_for(model: &str, loose: &str) -> DriveError {
+    let model = shown_path(model);
     DriveError::NotPermitted(format!(
         "{model} was not deleted: this program looked for its file {loose} just before, so it may be making the folder equal \
          to another one, and would send the model again; `rm -r` or `assetfs rm` deletes it, or this program after a minute"
@@ -129,6 +138,7 @@ pub fn stale_delete() -> DriveError {
 }
 
 pub fn not_permitted_here(path: &str) -> DriveError {
+    let path = shown_path(path);
     DriveError::NotPermitted(format!(
         "{path} is part of the drive and cannot be removed or renamed"
     ))

@@ -18,6 +18,15 @@ pub const HIDDEN_FOLDER: &str = ".assetfs";
 /// Replaces the empty name.
 const EMPTY: &str = "%-";
 
+/// A path from the top of the drive for a message: as a user knows it below the mount point, which the drive does not know.
+/// So it has no slash before it, which would be a path of the machine.
+pub fn shown_path(path: &str) -> &str {
+    match path.trim_start_matches('/') {
+        "" => "the top folder",
+        below => below,
+    }
+}
+
 /// A name of a file for a message: bytes that are not text are shown as `\xE9`.
 pub fn shown_name(name: &OsStr) -> Cow<'_, str> {
     if let Some(text) = name.to_str() {

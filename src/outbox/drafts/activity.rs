@@ -5,13 +5,13 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use assetfs_formats::number_text;
 use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 use crate::client::ClientError;
 use crate::locks::Locked;
 use crate::outbox::drafts::process::Process;
-use crate::outbox::drafts::settle::readiness::human_size;
 use crate::outbox::drafts::upload::info::FileTransfer;
 use crate::outbox::drafts::upload::rate::RateMeter;
 use crate::outbox::signal::Signal;
@@ -76,7 +76,7 @@ impl MissingFiles {
             }
         };
         Some(format!(
-            "waiting for missing files that the model refers to: {names}; {when}"
+            "missing files that the model refers to: {names}; {when}"
         ))
     }
 }
@@ -114,8 +114,8 @@ impl Trouble {
             Trouble::Service(error) => format!("{error}; it is retried automatically"),
             Trouble::Quota { needed, left } => format!(
                 "needs {} and the account has {} left; delete models or enlarge the plan",
-                human_size(*needed),
-                human_size(*left),
+                number_text::bytes(*needed),
+                number_text::bytes(*left),
             ),
             Trouble::Paused => "too many requests to the service, which asks to wait".to_owned(),
             Trouble::Local(text) => text.clone(),

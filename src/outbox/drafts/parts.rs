@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use assetfs_formats::number_text;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
 use crate::locks::Locked;
 use crate::outbox::drafts::draft::Stage;
 use crate::outbox::drafts::memory::{DraftsMemory, FateListener};
-use crate::outbox::drafts::settle::readiness::human_size;
 use crate::outbox::drafts::settle::rule::SettleTimes;
 use crate::outbox::drafts::state::{DraftsChange, DraftsState};
 use crate::outbox::drafts::upload::seal::Seal;
@@ -145,8 +145,8 @@ impl DraftParts {
         };
         if len > limit {
             return Err(OutboxError::TooLarge {
-                asked: human_size(len),
-                limit: human_size(limit),
+                asked: number_text::bytes(len),
+                limit: number_text::bytes(limit),
             });
         }
         Ok(())

@@ -19,7 +19,7 @@ use super::error::ApiError;
 use super::request::{Anonymous, ApiCall, JsonReply};
 use crate::listener::Peer;
 use crate::service::app::App;
-use crate::service::new_token::make_token;
+use crate::service::new_token::{SignIn, make_sign_in_token};
 use crate::service::sign_in_codes::Redeemed;
 use crate::wire::SignInCode;
 use crate::wire::paths::SIGN_IN_CODE;
@@ -29,12 +29,6 @@ pub const CODE: &str = SIGN_IN_CODE;
 
 /// The path that takes one.
 pub const SESSION: &str = "/page/session";
-
-/// The name of the tokens that links make.
-const TOKEN_NAME: &str = "page (sign-in link)";
-
-/// How many of these tokens an account keeps. Each link makes one, and nobody deletes them.
-const MAX_TOKENS: u32 = 16;
 
 /// Headers of proxies.
 const FORWARDED: [&str; 6] = [
@@ -127,9 +121,7 @@ pub async fn exchange(
             ));
         }
     };
-    let token = make_token(&app.records, user, TOKEN_NAME).await?;
-    let tokens = app.records.tokens();
-    tokens.keep_latest(user, TOKEN_NAME, MAX_TOKENS).await?;
+    let token = make_sign_in_token(&app.records, user, SignIn::Link).await?;
     Ok(Json(json!({ "token": token })))
 }
 

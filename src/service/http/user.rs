@@ -12,7 +12,7 @@ use super::error::ApiError;
 use super::request::{Anonymous, ApiCall, JsonReply};
 use crate::service::app::App;
 use crate::service::first_start;
-use crate::service::new_token::make_token;
+use crate::service::new_token::{SignIn, make_sign_in_token};
 use crate::service::records::UserRow;
 use crate::service::secrets::password_matches;
 use crate::wire::{RapidPoints, StorageLeft};
@@ -27,7 +27,7 @@ pub async fn login(State(app): State<Arc<App>>, _: Anonymous, mut fields: Fields
     if !is_password_of(&app, &user, password).await? {
         return Err(wrong());
     }
-    let token = make_token(&app.records, user.id, "login").await?;
+    let token = make_sign_in_token(&app.records, user.id, SignIn::Password).await?;
     Ok(Json(json!({ "token": token })))
 }
 

@@ -67,6 +67,15 @@ impl TokenRecords<'_> {
         self.database.run(delete).await.map(drop)
     }
 
+    /// Deletes the tokens of all users with this name that were made and used last before a time; returns how many.
+    pub async fn remove_unused(self, name: &str, before: Timestamp) -> Result<u64> {
+        let delete =
+            "DELETE FROM tokens WHERE name = $1 AND COALESCE(last_used_at, created_at) < $2";
+        self.database
+            .run(sql!(delete, name, before.as_microsecond()))
+            .await
+    }
+
     /// Updates the time of last use.
     pub async fn note_use(self, token: TokenId) -> Result<()> {
         let update = "UPDATE tokens SET last_used_at = $2 WHERE id = $1";

@@ -6,6 +6,7 @@ use std::process::ExitStatus;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use assetfs_formats::number_text::bytes;
 use rustix::process::{Pid, Signal};
 use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
@@ -267,12 +268,13 @@ impl Workers {
     fn memory_reason(&self, needed_bytes: u64) -> String {
         let limit = self.limits.memory_bytes;
         let about = match needed_bytes > limit {
-            true => format!(", about {} MiB", needed_bytes.div_ceil(1 << 20)),
+            // A limit of as many is enough, so it is rounded up.
+            true => format!(", about {} MB", needed_bytes.div_ceil(1_000_000)),
             false => String::new(),
         };
         format!(
-            "more memory than its limit of {} MiB{about}{}",
-            limit >> 20,
+            "more memory than its limit of {}{about}{}",
+            bytes(limit),
             self.limits.memory_setting.advice()
         )
     }

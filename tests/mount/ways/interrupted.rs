@@ -99,15 +99,18 @@ fn every_tool_is_cut_off_by(signal: &str) {
     let sent: Vec<_> = fixture.service.assets();
     assert!(sent.is_empty(), "{signal}: half a copy was sent: {sent:#?}");
     for tool in cut {
-        let status = fixture.path(&format!("rawmodels/{}/.assetfs/status", tool.name));
-        let status = text(&read(status));
-        assert!(
-            status.starts_with("incomplete")
-                || status.starts_with("draft")
-                || status.starts_with("waiting"),
-            "{}: {status}",
-            tool.name
-        );
+        let state = fixture.path(&format!("rawmodels/{}/.assetfs/state", tool.name));
+        let state = text(&read(state));
+        let unsent = [
+            "incomplete",
+            "draft",
+            "no_model",
+            "temporary_name",
+            "needs_files",
+            "missing_files",
+            "waiting",
+        ];
+        assert!(unsent.contains(&state.trim()), "{}: {state}", tool.name);
         let target = fixture.path("rawmodels").join(tool.name);
         let own = fixture.scratch.path().join(tool.name);
         tool.run_well(&source, &target, &own);

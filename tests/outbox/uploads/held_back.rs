@@ -63,7 +63,7 @@ async fn missing_references_are_waited_for_and_named() {
         outbox
             .drafts()
             .get(draft.id)
-            .is_some_and(|it| it.status.to_string() == "waiting for wood.png")
+            .is_some_and(|it| it.status.to_string() == "missing files: wood.png")
     })
     .await;
     // A settle time of 80 ms makes this wait 2.4 s.

@@ -106,6 +106,12 @@ impl KnownAsset {
         format.is_some_and(|format| format.eq_ignore_ascii_case("glb"))
     }
 
+    /// Whether it is a file of a CAD program, which refers to no others.
+    pub fn is_cad(&self) -> bool {
+        let format = formats::of_extension(self.format.as_deref().unwrap_or_default());
+        format.is_some_and(|format| format.kind == formats::Kind::Cad)
+    }
+
     /// False if the service says that it has no converted materials, or cannot convert those of its format.
     pub fn may_have_materials(&self) -> bool {
         if let Some(has_pbr) = self.has_pbr {

@@ -329,12 +329,6 @@ fn in_unit_of(bytes: u64, scale: u64) -> (String, &'static str) {
     }
 }
 
-/// A length for people: `1.2 MB`.
-pub fn human_size(bytes: u64) -> String {
-    let (number, unit) = in_unit_of(bytes, bytes);
-    format!("{number} {unit}")
-}
-
 /// The warning for a draft that is sent with missing files, or with models that are not read.
 pub fn warning_for(content: &ReadyContent) -> Option<String> {
     let missing = (!content.missing.is_empty()).then(|| {

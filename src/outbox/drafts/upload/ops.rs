@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use assetfs_formats::number_text;
+
 use crate::outbox::drafts::activity::Trouble;
 use crate::outbox::drafts::draft::{Draft, Stage};
 use crate::outbox::drafts::info::DraftPhase;
@@ -14,7 +16,6 @@ use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::drafts::remove::remove_draft_if;
 use crate::outbox::drafts::sent::{SentEntry, SentRecord};
-use crate::outbox::drafts::settle::readiness::human_size;
 use crate::outbox::drafts::settle::{look, readiness};
 use crate::outbox::drafts::show::draft_info;
 use crate::outbox::drafts::staged_file::StagedFile;
@@ -304,8 +305,8 @@ impl Uploads {
             Some(Trouble::Quota { needed, left }) => {
                 UploadStanding::Failed(OutboxError::QuotaExceeded {
                     name,
-                    needed: human_size(needed),
-                    left: human_size(left),
+                    needed: number_text::bytes(needed),
+                    left: number_text::bytes(left),
                 })
             }
             Some(Trouble::Service(source)) if source.is_about_token() => {

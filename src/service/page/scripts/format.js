@@ -61,45 +61,31 @@ export function exact(text) {
   return time ? time.toLocaleString(LANGUAGE, { dateStyle: 'medium', timeStyle: 'medium' }) : '';
 }
 
-/** What the states of a base asset mean, in words for people. */
-const UPLOAD_STATES = {
-  incomplete: { word: 'Upload not finished', kind: 'idle' },
-  waiting: { word: 'Waiting', kind: 'busy' },
-  unzipping: { word: 'Unpacking', kind: 'busy' },
-  analysing: { word: 'Reading the model', kind: 'busy' },
-  dataprepping: { word: 'Counting', kind: 'busy' },
-  complete: { word: 'Ready', kind: 'good' },
-};
-
 /**
- * The state of a base asset.
+ * The state of a base asset, by the word that the drive and the commands have for it (docs/semantics.md, "States").
  * @returns {{word: string, kind: 'idle'|'busy'|'good'|'bad'}}
  */
 export function assetState(asset) {
-  const status = String(asset.upload_status);
-  const known = UPLOAD_STATES[status.toLowerCase()];
-  if (known) return known;
-  if (/failed/i.test(status)) return { word: /limit/i.test(status) ? 'Too large to import' : 'Import failed', kind: 'bad' };
-  if (/qc$/i.test(status)) return { word: 'Drawing pictures', kind: 'busy' };
-  return { word: status, kind: 'busy' };
+  const status = String(asset.upload_status).toLowerCase();
+  if (status === 'incomplete') return { word: 'Uploading', kind: 'idle' };
+  if (status === 'complete') return { word: 'Complete', kind: 'good' };
+  if (status.includes('failed')) return { word: status.includes('limit') ? 'Failed: too large' : 'Failed', kind: 'bad' };
+  return { word: 'Importing', kind: 'busy' };
 }
 
 /**
- * The state of an optimization.
+ * The state of an optimization, in the same words.
  * @returns {{word: string, kind: 'idle'|'busy'|'good'|'bad'}}
  */
 export function rapidState(rapid) {
-  const status = rapid.optimization_status;
+  const status = String(rapid.optimization_status).toLowerCase();
   if (status === 'done') return { word: 'Done', kind: 'good' };
-  if (/failed/i.test(status)) return { word: 'Failed', kind: 'bad' };
-  const isRunning = rapid.job_status?.status === 'executing';
-  // The last step is over before the result is recorded.
-  const step = rapid.processing_step === 'done' ? 'finishing' : rapid.processing_step || 'working';
-  return { word: isRunning ? sentence(step) : 'In the queue', kind: 'busy' };
+  if (status.includes('failed')) return { word: 'Failed', kind: 'bad' };
+  return { word: rapid.job_status?.status === 'executing' ? 'Running' : 'Queued', kind: 'busy' };
 }
 
-/** With a capital letter at the start. */
-export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+/** What an optimization does now or waits for; null if nothing is said. The last step is over before the result is recorded. */
+export const stepOf = (rapid) => (rapid.processing_step === 'done' ? 'finishing' : rapid.processing_step || null);
 
 /** `1 file`, `3 files` */
 export const counted = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;

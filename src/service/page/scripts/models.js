@@ -10,7 +10,7 @@ import { uploadButton } from './uploads.js';
 /** @type {() => import('./gallery.js').Kind} */
 const kind = () => ({
   title: 'Models', one: 'model', section: 'models', api: 'rawmodel', head: uploadButton(),
-  states: [['ready', 'Ready'], ['busy', 'Being imported'], ['failed', 'Failed'], ['unfinished', 'Upload not finished']],
+  states: [['ready', 'Complete'], ['busy', 'Importing'], ['failed', 'Failed'], ['unfinished', 'Uploading']],
   formats: async () => (await serviceFacts()).formats.read.map(({ extension }) => extension),
   key: (item) => JSON.stringify([item.id, item.upload_status, item.progress, item.tags, item.name, item.has_warnings, Boolean(item.downloads['thumb.jpg'])]),
   card, nothing, complete: withProgress,

@@ -2,13 +2,13 @@
 import { get } from './api.js';
 import { KeyedList, badge, empty, progress } from './cards.js';
 import { fill, h } from './dom.js';
-import { ago, assetState, failureOf, rapidState } from './format.js';
+import { ago, assetState, failureOf, rapidState, stepOf } from './format.js';
 
 /** Imports are looked for among so many of the newest models. */
 const NEWEST = 50;
 
 export async function queue({ place, life }) {
-  const running = h('ul.jobs', { 'aria-label': 'Under way' });
+  const running = h('ul.jobs', { 'aria-label': 'Importing, queued and running' });
   const failed = h('ul.jobs', { 'aria-label': 'Failed' });
   const failedPart = h('section', { 'aria-labelledby': 'failed-title' }, h('h2', { id: 'failed-title' }, 'Failed'), failed);
   const nothing = h('div');
@@ -40,7 +40,7 @@ async function importJob({ asset, state }) {
 function optimization(rapid) {
   const state = rapidState(rapid);
   return { href: `#/results/${rapid.id}`, kind: rapid.preset_name ?? 'Own settings', name: rapid.name, state, percent: rapid.progress,
-    note: state.kind === 'bad' ? failureOf(rapid) : null, since: rapid.created_at };
+    note: state.kind === 'bad' ? failureOf(rapid) : stepOf(rapid), since: rapid.created_at };
 }
 
 function row(job) {

@@ -3,7 +3,7 @@ import { download, get, getIfThere, remove } from './api.js';
 import { badge, progress } from './cards.js';
 import { comparison } from './compare.js';
 import { fill, h, refill } from './dom.js';
-import { ago, bytes, change, exact, failureOf, number, rapidState } from './format.js';
+import { ago, bytes, change, exact, failureOf, number, rapidState, stepOf } from './format.js';
 import { createEmbed } from './embed_dialog.js';
 import { icon } from './icons.js';
 import { logs } from './logs.js';
@@ -75,7 +75,9 @@ function showBusy(body, rapid, state) {
     fill(body, h('div.stage-wait', {}, icon('spark', 56), h('p', { role: 'status' }), progress(null, 'Optimization')));
   }
   const words = body.querySelector('[role=status]');
-  if (words.textContent !== state.word) words.textContent = state.word;
+  const step = stepOf(rapid);
+  const said = step ? `${state.word}: ${step}` : state.word;
+  if (words.textContent !== said) words.textContent = said;
   if (rapid.progress) body.querySelector('progress').value = rapid.progress;
 }
 

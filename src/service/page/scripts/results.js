@@ -11,7 +11,7 @@ import { staleBadge, withStaleness } from './stale.js';
 /** @type {import('./gallery.js').Kind} */
 const KIND = {
   title: 'Results', one: 'result', section: 'results', api: 'rapidmodel',
-  states: [['ready', 'Done'], ['busy', 'Under way'], ['failed', 'Failed']],
+  states: [['ready', 'Done'], ['busy', 'Queued or running'], ['failed', 'Failed']],
   formats: async () => (await serviceFacts()).formats.written,
   key: resultKey, card: resultCard, nothing, complete: withStaleness,
   isBusy: (rapid) => rapidState(rapid).kind === 'busy',

@@ -98,7 +98,7 @@ fn a_version_that_cannot_be_imported_leaves_the_old_one_in_its_place() {
     assert_eq!(id(&model), old);
     assert_same_files(&first, &model);
     let why = fixture.why("rawmodels/chair");
-    assert!(why.contains("/rawmodels/chair~new failed"), "{why}");
+    assert!(why.contains("version rawmodels/chair~new failed"), "{why}");
     let version = fixture.path("rawmodels/chair~new");
     assert_eq!(read(version.join("broken.glb")), broken);
     assert!(!read(version.join("ERROR.txt")).is_empty());

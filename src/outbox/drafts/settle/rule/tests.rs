@@ -188,7 +188,7 @@ fn a_gltf_without_its_buffers_never_goes_by_itself() {
     };
     assert_eq!(
         status.to_string(),
-        "waiting for chair.bin and 1 more; it is sent once all files are there, or by `assetfs commit --force`"
+        "needs files: chair.bin and 1 more; it is sent once all files are there, or by `assetfs commit --force`"
     );
     assert_eq!(verdict, Verdict::Blocked { status, missing });
     assert!(readiness(&facts).unwrap_err().can_be_forced());
@@ -211,7 +211,10 @@ fn what_is_in_the_way_is_said() {
     };
     let table = [
         (draft(vec![]), "draft: nothing to upload yet"),
-        (draft(vec![file("readme.txt")]), "draft: no model file yet"),
+        (
+            draft(vec![file("readme.txt")]),
+            "no model: there is no model file yet",
+        ),
         (
             short(47_000_000, Some(300_000_000)),
             "incomplete: chair.glb has 47 of 300 MB",
@@ -236,15 +239,15 @@ fn what_is_in_the_way_is_said() {
         (short(8, None), "incomplete: chair.glb is cut off"),
         (
             with(|facts| facts.being_written.push("chair.bin".to_owned())),
-            "draft: chair.bin is being written",
+            "being written: chair.bin",
         ),
         (
             with(|facts| facts.in_flight.push(".chair.bin.x7Gh2k".to_owned())),
-            "draft: .chair.bin.x7Gh2k is a temporary file of a copy; remove it when that is over",
+            "temporary name: .chair.bin.x7Gh2k is a temporary file of a copy; remove it when that is over",
         ),
         (
             with(|facts| facts.version_control = Some(".git".to_owned())),
-            "draft: contains .git, so it is sent by `assetfs commit` only",
+            "needs commit: contains .git, so it is sent by `assetfs commit` only",
         ),
         (
             with(|facts| facts.files[1].state = BytesState::Interrupted),
@@ -282,7 +285,7 @@ fn a_loose_file_has_to_stand_alone() {
     }
     assert_eq!(
         held(&loose(naming("chair.gltf", &["chair.bin"]))).to_string(),
-        "draft: chair.gltf needs chair.bin; put both into a folder, or send it without by `assetfs commit --force`"
+        "needs folder: chair.gltf needs chair.bin; put both into a folder, or send it without by `assetfs commit --force`"
     );
     for name in ["chair.obj", "notes.txt"] {
         let status = held(&loose(file(name)));
@@ -370,7 +373,7 @@ fn several_models_in_one_folder_are_named_before_it_is_sent_with_the_command_tha
     assert_eq!((at, status.word()), (S(72), StatusWord::SeveralModels));
     assert_eq!(
         status.to_string(),
-        format!("waiting a while, then it is sent as one model: {sentence}")
+        format!("several models, sent as one after a while: {sentence}")
     );
     let Verdict::Ready { warning } = verdict(&facts, &writers, &times, S(72)) else {
         panic!("it waits for ever");
