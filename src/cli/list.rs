@@ -22,6 +22,7 @@ const CELL_COLUMNS: usize = 40;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: assetfs list ~/assets\n\
     Example: assetfs list --results --json | jq -r 'select(.similarity < 90) | .path'\n\
+    Example: assetfs list --results --json | jq -r 'select(.made_by == \"anna@farm3\") | .path'\n\
     The lines of --json are the files rawmodels/.assetfs/models.jsonl and rapidmodels/.assetfs/results.jsonl.")]
 pub(super) struct ListArgs {
     /// The drive, or a folder in it [default: the only one that you mounted]
@@ -47,6 +48,7 @@ struct Line {
     preset: Option<String>,
     similarity: Option<f64>,
     stale: Option<String>,
+    made_by: Option<String>,
     #[serde(default)]
     formats: Vec<String>,
 }
@@ -57,8 +59,14 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit> {
         show(
             &drive,
             "rawmodels/.assetfs/models.jsonl",
-            &["models", "state", "bytes", "format"],
-            |line| vec![size(&line), cell(&line.format.unwrap_or_default())],
+            &["models", "state", "bytes", "format", "made by"],
+            |line| {
+                vec![
+                    size(&line),
+                    cell(&line.format.unwrap_or_default()),
+                    cell(&line.made_by.unwrap_or_default()),
+                ]
+            },
         )?;
     }
     if !args.results && !args.models && !output::is_json() {
@@ -75,6 +83,7 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit> {
             // The name of the text in `optimize/`, which need not be that of a preset.
             "text",
             "stale",
+            "made by",
         ];
         show(
             &drive,
@@ -89,6 +98,7 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit> {
                     cell(&line.source.unwrap_or_default()),
                     cell(&line.preset.unwrap_or_default()),
                     cell(&line.stale.unwrap_or_default()),
+                    cell(&line.made_by.unwrap_or_default()),
                 ]
             },
         )?;

@@ -45,6 +45,7 @@ pub(super) struct Profile {
     pub(super) webhook_url: Option<String>,
     pub(super) limit_up: Option<ByteRate>,
     pub(super) limit_down: Option<ByteRate>,
+    pub(super) made_by: Option<String>,
     pub(super) notify: Option<bool>,
     pub(super) no_notify: Option<bool>,
     pub(super) no_inotify: Option<bool>,
@@ -434,7 +435,7 @@ mod tests {
             let value = match *key {
                 "base_url" | "token_file" | "log_file" | "cache_dir" | "state_dir" => "\"x\"",
                 "umask" | "dmask" | "fmask" => "\"027\"",
-                "shared_cache" => "\"/farm\"",
+                "shared_cache" | "made_by" => "\"/farm\"",
                 "webhook_url" => "\"http://x\"",
                 "webhook_listen" => "\"127.0.0.1:1\"",
                 "read_only" | "no_delete" | "allow_other" | "allow_insecure" | "local"

@@ -25,6 +25,8 @@ pub struct OutboxConfig {
     pub paused: bool,
     /// Deletes no old version of a model, although it was asked for; a later run does.
     pub keep_old_versions: bool,
+    /// Who sends, as noted on what is sent. With `None` nothing is noted.
+    pub made_by: Option<String>,
 }
 
 impl OutboxConfig {
@@ -40,6 +42,7 @@ impl OutboxConfig {
             first_poll: Duration::from_millis(500),
             paused: false,
             keep_old_versions: false,
+            made_by: None,
         }
     }
 }

@@ -83,6 +83,11 @@ impl BaseAsset {
         lenient::waits_because(&self.other)
     }
 
+    /// With which token it was made, if the service says so.
+    pub fn made_by(&self) -> Option<String> {
+        lenient::made_by(&self.other)
+    }
+
     /// Whether a finished model has this folder, if the service says so.
     pub fn has_folder(&self, name: &str) -> Option<bool> {
         lenient::has_folder(&self.other, name)

@@ -29,6 +29,15 @@ pub(super) fn has_folder(other: &Other, name: &str) -> Option<bool> {
     Some(folders.iter().any(|folder| folder == name))
 }
 
+/// The same: the name of the token with which the model was uploaded or the result requested.
+pub const MADE_BY: &str = "made_by";
+
+/// The text of [`MADE_BY`] among the other fields of a record.
+pub(super) fn made_by(other: &Other) -> Option<String> {
+    let name = other.get(MADE_BY)?.as_str()?.trim();
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
 /// A type that can be read from loosely written JSON.
 pub(super) trait Lenient: Sized {
     /// The value as this type, or `None` if it cannot be understood.

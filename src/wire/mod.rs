@@ -44,9 +44,10 @@ pub use embed::{
 pub use error::ErrorBody;
 pub use export::{ExportFile, ExportImage, ExportInfo, ExportList, FormatList, RapidDownloads};
 pub use id::{AssetId, EmbedId, ModelId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId};
-pub use lenient::{FOLDERS, Other, WAITS_BECAUSE};
+pub use lenient::{FOLDERS, MADE_BY, Other, WAITS_BECAUSE};
 pub use note::{
-    NotedPreset, ResultNotes, SourceNotes, config_note, name_note, replaces_note, source_note,
+    NotedPreset, ResultNotes, SourceNotes, by_note, config_note, name_note, replaces_note,
+    source_note,
 };
 pub use optimize::{
     IDEMPOTENCY_KEY, JOIN_KEY, KEYS_ARE_KEPT, LegacyOptimizeReply, LegacyProcess, MultiOptimize,
@@ -66,7 +67,7 @@ pub use rapid::{
 pub use secret::{Password, SignedUrl, Token};
 pub use status::{ConversionStatus, JobState, OptimizationStatus, UploadStatus};
 pub use strict_json::strict_json;
-pub use tag::{NOTE_PREFIX, REQUEST_PREFIX, Tag, TagName, TagsRequest, is_own_tag};
+pub use tag::{NOTE_PREFIX, REQUEST_PREFIX, Tag, TagName, TagsRequest, is_found_by_notes, is_own_tag};
 pub use time::Timestamp;
 pub use token::{ApiToken, CreateToken, SignInCode, TokenForm};
 pub use trace::{TRACEPARENT, TraceParent};

@@ -24,6 +24,9 @@ pub struct ResultNotes {
     /// The preset that the text names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<NotedPreset>,
+    /// Who sent the text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// How a text names its preset.
@@ -44,6 +47,9 @@ pub struct SourceNotes {
     /// The model that it is a new version of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaces: Option<AssetId>,
+    /// Who sent it; of several that sent it together, always the same one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 impl ResultNotes {
@@ -59,6 +65,7 @@ impl ResultNotes {
                     notes.config = Some(config.to_owned());
                     notes.preset = read_preset(preset);
                 }
+                "by" => notes.by = first_of(notes.by, value),
                 _ => {}
             }
         }
@@ -87,6 +94,7 @@ impl SourceNotes {
                 "source" => notes.source = Some(value.to_owned()),
                 // Of several, the latest.
                 "replaces" => notes.replaces = notes.replaces.max(value.parse().ok().map(AssetId)),
+                "by" => notes.by = first_of(notes.by, value),
                 _ => {}
             }
         }
@@ -97,14 +105,28 @@ impl SourceNotes {
 /// The tag with the name of the text, without its extension, that a result was made with. A name that is too long for a
 /// tag is cut.
 pub fn name_note(name: &str) -> String {
-    let mut name = name;
+    cut_note("name", name)
+}
+
+/// The tag with who sent a model or a text. A name that is too long for a tag is cut.
+pub fn by_note(who: &str) -> String {
+    cut_note("by", who)
+}
+
+fn cut_note(key: &str, value: &str) -> String {
+    let mut value = value;
     loop {
-        let note = format!("{NOTE_PREFIX}name={}", escape(name));
-        match name.char_indices().next_back() {
-            Some((last, _)) if note.chars().count() > MAX_TAG_CHARS => name = &name[..last],
+        let note = format!("{NOTE_PREFIX}{key}={}", escape(value));
+        match value.char_indices().next_back() {
+            Some((last, _)) if note.chars().count() > MAX_TAG_CHARS => value = &value[..last],
             _ => return note,
         }
     }
+}
+
+/// The order of tags means nothing, so of two the one that sorts first.
+fn first_of(known: Option<String>, value: &str) -> Option<String> {
+    known.into_iter().chain(unescape(value)).min()
 }
 
 /// The tag with the checksum of the configuration that a result was made with, and with the preset that its text names.
@@ -201,7 +223,9 @@ mod tests {
             &name_note("ar"),
             &config,
             "assetfs:later=x",
+            &by_note("anna@farm, 3"),
         ]);
+        assert_eq!(notes.by.as_deref(), Some("anna@farm, 3"));
         assert_eq!(notes.text.as_deref(), Some("17/3"));
         assert_eq!(notes.names, ["ar", "web, small"]);
         assert_eq!(notes.config.as_deref(), Some("00ff"));
@@ -220,8 +244,11 @@ mod tests {
             source_note("00ff"),
             replaces_note(AssetId(7)),
             "wood".to_owned(),
+            by_note("ben@b"),
+            by_note("anna@a"),
         ];
         let notes = SourceNotes::of_tags(tags.iter().map(String::as_str));
+        assert_eq!(notes.by.as_deref(), Some("anna@a"));
         assert_eq!(notes.source.as_deref(), Some("00ff"));
         assert_eq!(notes.replaces, Some(AssetId(7)));
         let wrong = SourceNotes::of_tags(["assetfs:replaces=x"].into_iter());

@@ -20,6 +20,25 @@ pub fn is_own_tag(name: &str) -> bool {
     name.starts_with(NOTE_PREFIX) || name.strip_prefix(REQUEST_PREFIX).is_some_and(is_random)
 }
 
+/// True for what a search finds only because a drive has noted something on it.
+pub fn is_found_by_notes(query: &str, name: &str, tags: &[Tag]) -> bool {
+    // Phrases are in quotes.
+    let parts = query.split('"').enumerate();
+    let terms = parts.flat_map(|(number, part)| match number % 2 {
+        0 => part.split_whitespace().collect(),
+        _ => vec![part],
+    });
+    let terms = terms.map(str::to_lowercase).filter(|it| !it.is_empty());
+    let (notes, theirs): (Vec<&Tag>, Vec<&Tag>) = tags.iter().partition(|it| is_own_tag(&it.name));
+    let is_in = |tags: &[&Tag], term: &str| {
+        tags.iter()
+            .any(|tag| tag.name.to_lowercase().contains(term))
+    };
+    let name = name.to_lowercase();
+    let mut terms = terms.filter(|term| !name.contains(term.as_str()) && !is_in(&theirs, term));
+    terms.any(|term| is_in(&notes, &term))
+}
+
 /// A tag on one object.
 #[serde_with::skip_serializing_none]
 #[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]
@@ -52,7 +71,28 @@ pub struct TagsRequest {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_search_finds_what_people_called_it_and_not_what_a_drive_has_noted() {
+        let tags = ["Old Oak", "assetfs:by=anna@farm", "assetfs:name=web"];
+        let tags = tags.map(|name| serde_json::from_value(json!({ "id": 1, "name": name })).unwrap());
+        for (query, by_notes) in [
+            ("chair", false),
+            ("CHAIR oak", false),
+            ("\"old oak\"", false),
+            ("anna", true),
+            ("chair web", true),
+            ("\"anna@farm\"", true),
+            ("", false),
+            // A service may find it by something else.
+            ("sofa", false),
+        ] {
+            assert_eq!(is_found_by_notes(query, "Chair", &tags), by_notes, "{query}");
+        }
+    }
 
     #[test]
     fn tags_of_a_drive_are_told_from_tags_of_people() {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::json_schema::check_lines;
 use crate::needs_fuse;
 use crate::square_glb::numbered_glb;
-use crate::support::{ASSETFS, Fixture, fails, run, text};
+use crate::support::{ASSETFS, Fixture, assetfs, fails, post_json, run, text};
 
 /// A drive with the models `m0`, `m1` and so on.
 fn drive_with(count: usize, mount: &[&str]) -> Fixture {
@@ -334,4 +334,67 @@ fn stale_results_are_run_once_also_by_commands_at_the_same_time_and_after_a_kill
     fixture.wait("");
     assert_eq!(results(&fixture), 6);
     assert!(run_stale(&fixture, "--yes").contains("nothing is stale"));
+}
+
+#[test]
+fn lists_say_on_every_machine_who_has_made_what() {
+    needs_fuse!();
+    let mut fixture = drive_with(1, &["--made-by", "anna@farm3"]);
+    let puts = || calls(&fixture, "PUT", "/rawmodel/");
+    crate::support::wait_until("the notes are written", || puts() == 1);
+    run(command(&fixture, "run --preset").args(["Lossless Clean-Up", "rawmodels/m0"]));
+    run(command(&fixture, "wait --quiet"));
+    assert_eq!(puts(), 1, "who has made it costs no request");
+    // The API says the name of the token.
+    let asset = fixture.service.assets()[0]["id"].clone();
+    let url = format!(
+        "{}/api/v2/rawmodel/optimize/{asset}",
+        fixture.service.base_url
+    );
+    let body = json!({ "config": { "limits": { "faces": { "percentage": 50 } } } });
+    post_json(&url, &fixture.service.token(), &body);
+    let second = fixture.second_machine();
+    fs::write(second.root().join("rawmodels/other.glb"), numbered_glb(7)).unwrap();
+    run(assetfs("commit", second.root().join("rawmodels/other.glb")));
+    crate::support::wait_until("the model of the second machine is noted", || {
+        made_by(&second.root(), "--models")[1] != "first token"
+    });
+    let [first, other] = &made_by(&second.root(), "--models")[..] else {
+        panic!("two models");
+    };
+    assert_eq!(first, "anna@farm3");
+    let machine = rustix::system::uname();
+    let machine = machine.nodename().to_string_lossy();
+    assert!(other.ends_with(&format!("@{machine}")), "{other}");
+    let mut results = made_by(&second.root(), "--results");
+    results.sort();
+    assert_eq!(results, ["anna@farm3", "first token"]);
+    let table = run(assetfs("list", second.root()));
+    assert!(table.contains("made by") && table.contains("anna@farm3"));
+    // It is no tag, and no search finds it.
+    let tags = fs::read_to_string(second.root().join("rawmodels/.assetfs/tags")).unwrap();
+    assert_eq!(tags, "");
+    let search = second.root().join("rawmodels/.assetfs/search/anna");
+    assert_eq!(fs::read_dir(search).unwrap().count(), 0);
+    // Nothing is noted if the settings say so.
+    run(assetfs("unmount", fixture.root()));
+    fixture.mount(&["--made-by", ""]);
+    fs::write(fixture.path("rawmodels/quiet.glb"), numbered_glb(8)).unwrap();
+    run(assetfs("commit", fixture.path("rawmodels/quiet.glb")));
+    let puts = || calls(&fixture, "PUT", "/rawmodel/");
+    crate::support::wait_until("the model is noted", || puts() == 2);
+    let all = fixture.service.assets();
+    let quiet = all.iter().find(|asset| asset["name"] == "quiet").unwrap();
+    assert!(
+        !quiet["tags"].to_string().contains("assetfs:by="),
+        "{quiet}"
+    );
+}
+
+/// Who has made each model, or each result, as a drive lists them.
+fn made_by(root: &Path, of: &str) -> Vec<String> {
+    let list = run(assetfs("list --json", of).arg(root));
+    let lines = check_lines("list", &list);
+    let who = lines.iter().map(|line| line["made_by"].as_str());
+    who.map(|who| who.unwrap_or_default().to_owned()).collect()
 }

@@ -32,9 +32,10 @@ fn a_dropped_factory_preset_runs_once_and_its_result_is_read_through_the_link() 
         .map(|tag| tag["name"].as_str().unwrap())
         .collect();
     names.sort_unstable();
-    let [config, name, text] = names[..] else {
+    let [by, config, name, text] = names[..] else {
         panic!("the one-off tag is gone, and the notes of the drive are left: {tags:?}");
     };
+    assert!(by.starts_with("assetfs:by="), "{by}");
     assert!(config.starts_with("assetfs:config="), "{config}");
     assert_eq!(name, "assetfs:name=web");
     assert!(text.starts_with("assetfs:text="), "{text}");

@@ -88,6 +88,9 @@ pub(in crate::cli) struct MountArgs {
     /// URL under which the service reaches that address [default: http://ADDR]
     #[arg(long, env = "ASSETFS_WEBHOOK_URL", value_name = "URL")]
     pub(super) webhook_url: Option<String>,
+    /// Who is noted on what this mount sends, as `assetfs list` shows it; an empty text notes nothing [default: USER@MACHINE]
+    #[arg(long, env = "ASSETFS_MADE_BY", value_name = "NAME")]
+    pub(super) made_by: Option<String>,
     /// Do not report to inotify what changes elsewhere
     #[arg(long, env = "ASSETFS_NO_INOTIFY")]
     pub(super) no_inotify: bool,
@@ -152,6 +155,7 @@ pub(super) const FLAG_OPTIONS: &[(&str, SetFlag)] = &[
     ("limit_down", Value(|args, value| set(&mut args.limit_down, value))),
     ("limit_up", Value(|args, value| set(&mut args.limit_up, value))),
     ("log_file", Value(|args, value| set(&mut args.log_file, value))),
+    ("made_by", Value(|args, value| set(&mut args.made_by, value))),
     ("profile", Value(|args, value| set(&mut args.account.profile, value))),
     ("refresh", Value(|args, value| set(&mut args.refresh, value))),
     ("settle", Value(|args, value| set(&mut args.settle, value))),

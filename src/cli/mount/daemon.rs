@@ -323,6 +323,7 @@ async fn open_drive(
         .context("cannot open the store of known listings")?;
     let outbox_dir: PathBuf = places.state.join("outbox");
     let mut config = OutboxConfig::new(&outbox_dir);
+    config.made_by = Some(plan.made_by.trim().to_owned()).filter(|name| !name.is_empty());
     config.owner = plan.allow_other.then_some(plan.owner.uid);
     config.keep_old_versions = plan.read_only || plan.no_delete;
     if let Some(settle) = plan.settle {

@@ -6,6 +6,7 @@ mod background;
 mod daemon;
 mod desktop;
 mod inotify;
+mod maker;
 pub(super) mod mount_helper;
 mod notifications;
 mod options;
@@ -52,6 +53,8 @@ struct MountPlan {
     account: Account,
     read_only: bool,
     no_inotify: bool,
+    /// Who is noted on what is sent; empty if nothing is.
+    made_by: String,
     no_delete: bool,
     delete_limit: u32,
     cache_size: u64,
@@ -189,6 +192,11 @@ fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<Moun
                 .clone()
                 .or_else(|| profile.webhook_url.clone()),
         )?,
+        made_by: args
+            .made_by
+            .clone()
+            .or_else(|| profile.made_by.clone())
+            .unwrap_or_else(maker::user_at_machine),
         kernel_options: fstab.kernel,
         cover_files: args.cover_files,
         notify: Notify::chosen(args, profile),

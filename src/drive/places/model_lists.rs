@@ -49,6 +49,8 @@ struct Common {
     /// Of all its files; for a result of the exported ones.
     bytes: Option<u64>,
     created: Option<Timestamp>,
+    /// Who sent it: as a drive has noted, else the name of the token.
+    made_by: Option<String>,
     tags: Vec<String>,
 }
 
@@ -276,6 +278,7 @@ fn model(
         common: Common {
             bytes: row.size,
             created: row.created,
+            made_by: row.notes.by.or(row.token),
             tags: names_of(&row.tags),
             ..common(path, Some(row.id.0), &status, warning)
         },
@@ -291,6 +294,7 @@ fn draft_row(tree: &Tree, home: Home, draft: DraftInfo) -> ListedModel {
         common: Common {
             bytes: Some(draft.size),
             created: Some(Timestamp::from(draft.created)),
+            made_by: tree.outbox().config().made_by.clone(),
             ..common(
                 tree.catalog().home_path(home),
                 id,
@@ -334,6 +338,7 @@ fn result(
         common: Common {
             bytes: row.bytes,
             created: row.created,
+            made_by: row.notes.by.or(row.token),
             tags: names_of(&row.tags),
             ..common(path, Some(row.id.0), &status, None)
         },
@@ -372,6 +377,7 @@ fn common(path: String, id: Option<u64>, status: &ItemStatus, warning: Option<St
         reason,
         bytes: None,
         created: None,
+        made_by: None,
         tags: Vec::new(),
     }
 }

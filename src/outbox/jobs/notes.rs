@@ -6,7 +6,9 @@ use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::tagged::TaggedModels;
 use crate::outbox::staging::ContentHash;
 use crate::outbox::texts::text_stem;
-use crate::wire::{AssetId, NOTE_PREFIX, NotedPreset, OptimizerConfig, config_note, name_note};
+use crate::wire::{
+    AssetId, NOTE_PREFIX, NotedPreset, OptimizerConfig, by_note, config_note, name_note,
+};
 
 /// Maximum number of rapid models without tags in the list that are requested one by one.
 const ASKED_ONE_BY_ONE: usize = 20;
@@ -24,7 +26,7 @@ pub fn config_hash(config: &OptimizerConfig) -> ContentHash {
     ContentHash::of(config.canonical_text().as_bytes())
 }
 
-/// The notes on a result of a text: its checksum, its name, its configuration if that is known.
+/// The notes on a result of a text: its checksum, its name, its configuration if that is known, who sent it.
 pub struct TextNotes<'a> {
     /// See [`note_of`].
     pub text: &'a str,
@@ -32,6 +34,7 @@ pub struct TextNotes<'a> {
     pub file: &'a str,
     pub config: Option<ContentHash>,
     pub preset: Option<NotedPreset>,
+    pub by: Option<&'a str>,
 }
 
 impl TextNotes<'_> {
@@ -40,7 +43,7 @@ impl TextNotes<'_> {
             .config
             .map(|config| config_note(config, self.preset.as_ref()));
         let text = [self.text.to_owned(), name_note(text_stem(self.file))];
-        text.into_iter().chain(config)
+        text.into_iter().chain(config).chain(self.by.map(by_note))
     }
 }
 

@@ -144,6 +144,7 @@ impl Preparation<'_> {
             file: &self.job.name,
             config: presets.config_hash_of(self.parts, settings).await?,
             preset: asked.named_preset(),
+            by: self.parts.config.made_by.as_deref(),
         };
         Ok(notes.tags().collect())
     }

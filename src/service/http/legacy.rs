@@ -40,6 +40,7 @@ pub async fn start_upload(
         main_file,
         start_key: None,
         join_key: None,
+        token: call.token,
     };
     upload::begin(&call, &new, legacy_route::COMPLETE_UPLOAD).await
 }

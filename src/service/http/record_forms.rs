@@ -10,7 +10,7 @@ use super::error::ApiError;
 use crate::service::app::App;
 use crate::service::records::{Area, AssetRow, FileRow, JobRow, JobState, RapidRow, TagRow};
 use crate::wire::{
-    AssetForm, BaseAsset, ConvertedFile, Downloads, FOLDERS, FormatList, JobStatus, ModelFiles,
+    AssetForm, BaseAsset, ConvertedFile, Downloads, FOLDERS, FormatList, JobStatus, MADE_BY, ModelFiles,
     ModelId, QcScore, RapidForm, RapidId, RapidMeta, RapidModel, SourceModel, TRIANGLES, Tag,
     Thumbnail, UploadStatus, WAITS_BECAUSE, WARNINGS, rapid,
 };
@@ -192,6 +192,7 @@ pub async fn asset(
     if form != AssetForm::UploadComplete {
         // Not fields of the API: what a card of the page says.
         value["has_warnings"] = related.has_warnings(owner).into();
+        add_maker(row.made_by.as_deref(), &mut value);
         if let Some(reason) = &row.error_message {
             value["error_message"] = reason.as_str().into();
         }
@@ -270,6 +271,7 @@ pub fn rapid(app: &App, row: &RapidRow, related: &RelatedRows, form: RapidForm) 
         value["preset_id"] = serde_json::json!(row.preset);
         value["preset_name"] = serde_json::json!(row.preset_name);
         value["has_warnings"] = related.has_warnings(owner).into();
+        add_maker(row.made_by.as_deref(), &mut value);
         related.add_overview(app, owner, &mut value);
         if row.status.is_final() {
             related.add_folders(owner, &mut value);
@@ -282,6 +284,13 @@ pub fn rapid(app: &App, row: &RapidRow, related: &RelatedRows, form: RapidForm) 
     convert_tag_times(&mut value, &related.tags(owner));
     convert_job_times(&mut value, row.job.as_ref());
     value
+}
+
+/// Adds the name of the token with which a model was made, which is no field of the API.
+fn add_maker(token: Option<&str>, value: &mut Value) {
+    if let Some(token) = token {
+        value[MADE_BY] = token.into();
+    }
 }
 
 /// Adds what the worker counted and warned of, which are no fields of the API. Lists of results for programs need them

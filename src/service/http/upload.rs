@@ -54,6 +54,7 @@ pub async fn start(call: ApiCall, mut fields: Fields) -> Result<Json<UploadStart
         main_file,
         start_key: start_key.as_deref(),
         join_key: join_key.as_deref(),
+        token: call.token,
     };
     begin(&call, &new, route::COMPLETE_UPLOAD).await
 }

@@ -79,6 +79,7 @@ impl Waiting {
             main_file: "",
             start_key: None,
             join_key: None,
+            token,
         };
         let records = &service.app.records;
         let asset = records.assets().create(user, &new).await.unwrap().asset;
@@ -102,6 +103,7 @@ impl Waiting {
             main_file: "a.glb",
             start_key: None,
             join_key: None,
+            token: self.service.token.id().unwrap(),
         };
         let begun = app.records.assets().create(self.user, &new).await.unwrap();
         let asset = begun.asset;

@@ -7,9 +7,10 @@ use super::files::{self, NewFile};
 use super::groups::AssetRecords;
 use super::listings::{Listing, ModelColumns};
 use super::search::{ModelState, PageOf, PageRequest, Search};
-use super::sql::{columns, record, select_from, sql};
+use super::sql::{columns, record, sql};
+use super::tokens::{OF_TOKEN, TOKEN_NAME, token_name};
 use crate::service::ids::random_uuid;
-use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
+use crate::wire::{AssetId, ModelId, TokenId, UploadStatus, UserId};
 
 #[derive(Debug)]
 pub struct NewAsset<'a> {
@@ -24,6 +25,7 @@ pub struct NewAsset<'a> {
     pub start_key: Option<&'a str>,
     /// Made from the join key of the client, by which others find the same upload.
     pub join_key: Option<&'a str>,
+    pub token: TokenId,
 }
 
 record! {
@@ -48,11 +50,19 @@ record! {
         pub metadata: Option<String>,
         /// When the upload began.
         pub created_at: Timestamp,
+        /// The name of the token that began it, until that is deleted.
+        pub made_by: Option<String> => token_name(),
     }
 }
 
+/// A query for assets: their columns and the name of their token.
+fn select(condition: &str) -> String {
+    let columns = columns::<AssetRow>("t.");
+    format!("SELECT {columns}, {TOKEN_NAME} FROM assets t {OF_TOKEN} {condition}")
+}
+
 const LISTING: Listing<AssetRow> = Listing {
-    select: || format!("SELECT {} FROM assets t", columns::<AssetRow>("t.")),
+    select: || select(""),
     table: "assets",
     id: |row| row.id.0,
     tags: Some(ModelId::ASSET_KIND),
@@ -99,7 +109,7 @@ impl AssetRecords<'_> {
 
     /// One asset of `user`.
     pub async fn get(self, user: UserId, asset: AssetId) -> Result<Option<AssetRow>> {
-        let query = select_from::<AssetRow>("assets WHERE id = $1 AND user_id = $2");
+        let query = select("WHERE t.id = $1 AND t.user_id = $2");
         self.database.optional(sql!(query, asset, user)).await
     }
 

@@ -12,7 +12,7 @@ use super::database::{Database, Result};
 use super::page_ends::{PageEnd, PageKey};
 use super::search::{ListOrder, ModelState, PageOf, PageRequest, Search};
 use super::sql::{Bound, Record, Value as _, sql};
-use crate::wire::UserId;
+use crate::wire::{NOTE_PREFIX, UserId};
 
 /// A table that can be listed and searched.
 pub(super) struct Listing<T> {
@@ -160,7 +160,13 @@ impl<T: Record> Listing<T> {
             match self.tags {
                 None => condition.push_str(&format!(" AND {name}")),
                 Some(kind) => {
-                    let tag = tagged(kind, format!("g.name_folded LIKE ${place} ESCAPE '\\'"));
+                    // Notes of drives are no tags of people.
+                    let tag = tagged(
+                        kind,
+                        format!(
+                            "g.name_folded LIKE ${place} ESCAPE '\\' AND g.name NOT LIKE '{NOTE_PREFIX}%'"
+                        ),
+                    );
                     condition.push_str(&format!(" AND ({name} OR {tag})"));
                 }
             }

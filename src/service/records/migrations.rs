@@ -48,6 +48,7 @@ const STEPS: &[Step] = steps! {
     16 from 7: "0016_start_keys.sql",
     17 from 7: "0017_drawings.sql",
     18 from 7: "0018_join_keys.sql",
+    19 from 7: "0019_tokens_of_assets.sql",
 };
 
 /// What has been applied, and which versions may still start then. These tables are older than all steps.

@@ -8,6 +8,7 @@ use super::jobs::{self, JobId, JobRow, JobState};
 use super::listings::{Listing, ModelColumns};
 use super::search::{ModelState, PageOf, PageRequest, Search};
 use super::sql::{Column, Record as _, Row, columns, columns_as, record, sql};
+use super::tokens::{OF_TOKEN, TOKEN_NAME, token_name};
 use crate::wire::{
     AssetId, FilenameRule, ModelId, NOTE_PREFIX, OptimizationStatus, PresetId, RapidId, UserId,
 };
@@ -38,6 +39,8 @@ record! {
         pub report: Option<String>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
+        /// The name of the token that requested it, until that is deleted.
+        pub made_by: Option<String> => token_name(),
         pub job: Option<JobRow> => job_of(),
     }
 }
@@ -72,11 +75,12 @@ impl RapidRow {
     }
 }
 
-/// A query for rapid models: their columns, and those of their jobs as `j_…`.
+/// A query for rapid models: their columns, the name of their token, and those of their jobs as `j_…`.
 fn select(condition: &str) -> String {
     let (columns, of_job) = (columns::<RapidRow>("t."), columns_as::<JobRow>("j.", "j_"));
     format!(
-        "SELECT {columns}, {of_job} FROM rapids t LEFT JOIN jobs j ON j.rapid_id = t.id {condition}"
+        "SELECT {columns}, {TOKEN_NAME}, {of_job} FROM rapids t LEFT JOIN jobs j ON j.rapid_id = t.id \
+         {OF_TOKEN} {condition}"
     )
 }
 

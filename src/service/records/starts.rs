@@ -148,8 +148,8 @@ async fn expected_files(tx: &mut Tx, asset: AssetId) -> Result<Vec<(String, File
 async fn insert(tx: &mut Tx, user: UserId, new: &NewAsset<'_>) -> Result<Begun> {
     let insert = sql!(
         "INSERT INTO assets (user_id, uuid, name, name_folded, is_zip, upload_status, format, \
-         main_file, size, scale_factor, has_errors, created_at, start_key, join_key) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 1.0, 0, $9, $10, $11) RETURNING id",
+         main_file, size, scale_factor, has_errors, created_at, start_key, join_key, token_id) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 1.0, 0, $9, $10, $11, $12) RETURNING id",
         user,
         random_uuid(),
         new.name,
@@ -161,6 +161,7 @@ async fn insert(tx: &mut Tx, user: UserId, new: &NewAsset<'_>) -> Result<Begun> 
         tx.now(),
         new.start_key,
         new.join_key,
+        new.token,
     );
     let asset: AssetId = tx.one(insert).await?;
     let mut files = Vec::with_capacity(new.filenames.len());

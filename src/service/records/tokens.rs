@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::database::Result;
 use super::groups::TokenRecords;
-use super::sql::{record, select_from, sql};
+use super::sql::{Column, Row, record, select_from, sql};
 use crate::wire::{TokenId, UserId};
 
 record! {
@@ -22,6 +22,14 @@ record! {
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }
+}
+
+/// The column, and the join of a query whose first table is `t`, for the name of the token by which a model was made.
+pub(super) const TOKEN_NAME: &str = "k.name AS token_name";
+pub(super) const OF_TOKEN: &str = "LEFT JOIN tokens k ON k.id = t.token_id";
+
+pub(super) fn token_name(row: &Row) -> sqlx::Result<Option<String>> {
+    Column::read(row, "token_name")
 }
 
 impl TokenRecords<'_> {

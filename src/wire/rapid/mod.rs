@@ -108,6 +108,11 @@ impl RapidModel {
         thumbnail.is_some_and(|it| it.first.is_some())
     }
 
+    /// With which token it was made, if the service says so.
+    pub fn made_by(&self) -> Option<String> {
+        lenient::made_by(&self.other)
+    }
+
     /// Whether a finished model has this folder, if the service says so.
     pub fn has_folder(&self, name: &str) -> Option<bool> {
         lenient::has_folder(&self.other, name)

@@ -17,7 +17,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::known::{KnownAsset, KnownRapid};
 use crate::drive::values::names::{original_name, split_id};
 use crate::drive::values::node::Family;
-use crate::wire::{AssetId, ModelId, RapidId};
+use crate::wire::{AssetId, ModelId, RapidId, is_found_by_notes};
 
 /// Maximum number of stored searches.
 const MAX_KEPT: usize = 64;
@@ -108,18 +108,23 @@ impl Hits {
     }
 }
 
-/// Fetches a page of hits; returns the number of pages too.
+/// Fetches a page of hits; returns the number of pages too. What a drive has noted on a model finds nothing.
 async fn hits(catalog: &Catalog, family: Family, query: ListQuery) -> DriveResult<(Hits, u64)> {
     let (client, now) = (&catalog.client, Priority::Interactive);
+    let asked = query.q.clone().unwrap_or_default();
     Ok(match family {
         Family::Raw => {
             let reply = send_with_deadline(catalog, client.assets().list(query, now)).await?;
-            let rows = reply.data.iter().map(KnownAsset::from_record);
+            let found = reply.data.iter();
+            let found = found.filter(|it| !is_found_by_notes(&asked, &it.name, &it.tags));
+            let rows = found.map(KnownAsset::from_record);
             (Hits::Assets(rows.collect()), reply.meta.last_page)
         }
         Family::Rapid => {
             let reply = send_with_deadline(catalog, client.rapids().list(query, now)).await?;
-            let rows = reply.data.iter().map(|record| rapid_row(catalog, record));
+            let found = reply.data.iter();
+            let found = found.filter(|it| !is_found_by_notes(&asked, &it.name, &it.tags));
+            let rows = found.map(|record| rapid_row(catalog, record));
             (Hits::Rapids(rows.collect()), reply.meta.last_page)
         }
     })

@@ -69,6 +69,9 @@ pub struct KnownAsset {
     pub notes: SourceNotes,
     /// Its optimized models, if a detail record was received.
     pub rapid_models: Vec<RapidId>,
+    /// The name of the token that it was uploaded with, if the service says so.
+    #[serde(default)]
+    pub token: Option<String>,
     /// Whether it has views, if the service says so.
     #[serde(default)]
     pub has_renders: Option<bool>,
@@ -95,6 +98,7 @@ impl KnownAsset {
             tags: KnownTag::all(&record.tags),
             notes: SourceNotes::of_tags(tag_names(&record.tags)),
             rapid_models: record.rapid_models.clone(),
+            token: record.made_by(),
             has_renders: record.has_folder("renders"),
             has_pbr: record.has_folder("pbr"),
         }
@@ -165,6 +169,9 @@ impl Record for KnownAsset {
             // A form of the record without tags.
             self.notes = known.notes.clone();
         }
+        if self.token.is_none() {
+            self.token.clone_from(&known.token);
+        }
         if self.rapid_models.is_empty() {
             self.rapid_models.clone_from(&known.rapid_models);
         }
@@ -222,6 +229,9 @@ pub struct KnownRapid {
     /// Whether it has a picture.
     #[serde(default)]
     pub has_thumbnail: bool,
+    /// The name of the token that it was requested with, if the service says so.
+    #[serde(default)]
+    pub token: Option<String>,
     /// Its triangles, if the service says so.
     #[serde(default)]
     pub triangles: Option<u64>,
@@ -266,6 +276,7 @@ impl KnownRapid {
                 .map_or_else(Vec::new, |formats| formats.0),
             files: exported_names(record),
             has_thumbnail: record.has_thumbnail(),
+            token: record.made_by(),
             triangles: record.triangles(),
             warnings: record.warnings().map(|lines| {
                 let lines = lines.take(MAX_WARNINGS);
@@ -337,6 +348,9 @@ impl Record for KnownRapid {
         }
         if self.made_with.is_none() {
             self.made_with.clone_from(&known.made_with);
+        }
+        if self.token.is_none() {
+            self.token.clone_from(&known.token);
         }
         if self.state == known.state {
             // A form of the record without them.

@@ -1,5 +1,5 @@
-//! Notes on assets: tags that say which files an asset was made of and which asset it replaces, so that every machine knows
-//! it. An upload never waits for its note, and never fails because of it.
+//! Notes on assets: tags that say which files an asset was made of, which asset it replaces and who sent it, so that every
+//! machine knows it. An upload never waits for its note, and never fails because of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::drafts::sent::SentRecord;
 use crate::outbox::effect::Effect;
 use crate::outbox::events::OutboxEvent;
-use crate::wire::{AssetId, replaces_note, source_note};
+use crate::wire::{AssetId, by_note, replaces_note, source_note};
 
 /// The longest pause between two tries.
 const MAX_PAUSE: Duration = Duration::from_secs(600);
@@ -27,7 +27,11 @@ pub async fn run(parts: Arc<DraftParts>) {
         let mut failed = false;
         if !parts.config.paused {
             let waiting = to_be_noted(&parts.memory());
-            for (asset, tags) in waiting {
+            for (asset, mut tags) in waiting {
+                // Who sent it costs no request of its own.
+                if !tags.is_empty() {
+                    tags.extend(parts.config.made_by.as_deref().map(by_note));
+                }
                 match note(&parts, asset, &tags).await {
                     Some(is_noted) => failed |= !is_noted,
                     None => return,

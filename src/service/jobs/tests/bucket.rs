@@ -58,6 +58,7 @@ impl Waiting {
             main_file: "",
             start_key: None,
             join_key: None,
+            token: self.service.token.id().unwrap(),
         };
         let assets = self.service.app.records.assets();
         let begun = assets.create(self.user, &new).await.unwrap();
