@@ -32,6 +32,7 @@ mod values;
 mod verification;
 
 pub use crate::durable::Answering;
+pub use catalog::files_of_zip;
 pub use config::{DriveConfig, WebhookConfig};
 pub use error::{DriveError, DriveResult};
 pub use event_streams::EventStreams;

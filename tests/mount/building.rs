@@ -10,8 +10,10 @@ use serde_json::json;
 use crate::needs_fuse;
 use crate::square_glb::{changed_glb, numbered_glb};
 use crate::support::{
-    ASSETFS, Fixture, file_names, names_in, read, run, small_chair, text, wait_until,
+    ASSETFS, Fixture, file_names, names_in, read, request, run, shell, small_chair, text,
+    wait_until,
 };
+use crate::zips::zip_of;
 
 /// A drive, and beside it a project with the models `m0`, `m1` and so on.
 fn project(models: usize) -> Fixture {
@@ -206,4 +208,85 @@ fn a_model_that_lacks_a_texture_is_built_with_a_warning() {
     fs::remove_file(dir.join("models/chair").join(lost)).unwrap();
     let said = run(&mut assetfs(&fixture, &["build"]));
     assert!(said.contains("1 result: 1 made"), "{said}");
+}
+
+/// Deletes what drives have noted on the models, as if a program had made these.
+fn forget_notes(fixture: &Fixture) {
+    for asset in fixture.service.assets() {
+        let id = &asset["id"];
+        for tag in asset["tags"].as_array().unwrap() {
+            let url = format!(
+                "{}/api/v2/rawmodel/{id}/tags/{}",
+                fixture.service.base_url, tag["id"]
+            );
+            request(reqwest::Method::DELETE, &url, &fixture.service.token());
+        }
+    }
+}
+
+fn is_noted(fixture: &Fixture) -> bool {
+    let assets = fixture.service.assets();
+    assets
+        .iter()
+        .all(|asset| asset["tags"].to_string().contains("assetfs:source="))
+}
+
+#[test]
+fn zips_and_models_of_several_files_that_another_machine_sent_are_found_and_not_paid_again() {
+    needs_fuse!();
+    let fixture = project(0);
+    let dir = fixture.scratch.path();
+    let models = dir.join("models");
+    let zip_with = |number| {
+        let (mesh, note) = (numbered_glb(number), b"made by hand".to_vec());
+        let files: [(&str, &[u8]); 2] = [("scan/mesh.glb", &mesh), ("scan/note.txt", &note)];
+        zip_of(&files, zip::CompressionMethod::Deflated)
+    };
+    fs::write(models.join("scan.zip"), zip_with(1)).unwrap();
+    fs::create_dir_all(models.join("nest/parts")).unwrap();
+    fs::write(models.join("nest/parts/part.glb"), numbered_glb(2)).unwrap();
+    // A folder, and a file with the files that it names.
+    let flat = small_chair(dir);
+    fs::rename(&flat, models.join("flat")).unwrap();
+    let loose = small_chair(dir);
+    for file in file_names(&loose) {
+        fs::copy(loose.join(&file), models.join(&file)).unwrap();
+    }
+    // The first machine has them from somebody's hand.
+    let rawmodels = fixture.path("rawmodels");
+    shell(
+        dir,
+        "cp -r models/scan.zip models/nest models/flat chair mnt/rawmodels/",
+    );
+    for name in ["scan.zip", "nest", "flat", "chair"] {
+        run(&mut assetfs(
+            &fixture,
+            &["commit", rawmodels.join(name).to_str().unwrap()],
+        ));
+    }
+    run(&mut assetfs(&fixture, &["build"]));
+    assert_eq!(counts(&fixture), (4, 4));
+    wait_until("the models are noted", || is_noted(&fixture));
+
+    let builds = |is_paid: bool| {
+        let elsewhere = fixture.second_machine();
+        let dist = dir.join("dist");
+        fs::remove_dir_all(&dist).unwrap();
+        let drive = elsewhere.root().to_str().unwrap().to_owned();
+        let said = run(&mut assetfs(&fixture, &["build", "--drive", &drive]));
+        assert!(said.contains("4 results: 4 made"), "{said}");
+        let expected = if is_paid { (5, 5) } else { (4, 4) };
+        assert_eq!(counts(&fixture), expected, "{said}");
+        let names = ["chair", "flat", "nest", "scan"].map(|name| format!("{name}.half.glb"));
+        assert_eq!(file_names(&dist), names);
+    };
+    builds(false);
+    forget_notes(&fixture);
+    builds(false);
+    // A zip with other files is the next version.
+    fs::write(models.join("scan.zip"), zip_with(3)).unwrap();
+    builds(true);
+    let stored = fixture.service.assets();
+    let scans = stored.iter().filter(|asset| asset["name"] == "scan");
+    assert_eq!(scans.count(), 2);
 }

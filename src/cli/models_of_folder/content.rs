@@ -1,6 +1,7 @@
 //! Whether a model or draft of the drive has the files of a source: the one comparison of all commands that bring files in. A
 //! model that a drive has noted is known by that checksum. Otherwise files that were copied in on this machine are known by
-//! theirs, others by the MD5 of the storage, or they are read.
+//! theirs, others by the MD5 of the storage, or they are read. A zip is compared with what a model shows of it by the checksums
+//! in its directory.
 
 use std::fs;
 use std::io::ErrorKind::{NotADirectory, NotFound};
@@ -12,6 +13,8 @@ use super::new_files::{NewFiles, SourceFile};
 use super::source::Source;
 use crate::cli::files::{self, FileBelow};
 use crate::cli::mounted::{noted_source, own_checksum, told_md5};
+use crate::drive::files_of_zip;
+use crate::given_files;
 use crate::outbox::{is_never_sent, is_service_folder};
 use assetfs_formats::extension;
 
@@ -24,7 +27,7 @@ pub(in crate::cli) enum Content {
     Partly,
     /// Other bytes, other files, or none of the source's.
     Other,
-    /// A zip that was copied in elsewhere is shown as what is in it.
+    /// A zip that was copied in elsewhere is shown as what is in it, under names that do not tell.
     Unknown,
 }
 
@@ -59,6 +62,11 @@ pub(in crate::cli) fn compare(
         }
     }
     let is_zip = source.files().iter().all(|file| is_zip(&file.place));
+    if let ([zip], 0, 1, true) = (source.files(), same, missing, is_zip)
+        && !has_others(source, model, true)?
+    {
+        return compare_zip(zip, source, model);
+    }
     let total = source.files().iter().map(|file| file.len).sum();
     Ok(match (same, missing) {
         (_, 0) if bytes == Some(total) => Content::Same,
@@ -68,6 +76,37 @@ pub(in crate::cli) fn compare(
         (0, _) => Content::Other,
         _ => Content::Partly,
     })
+}
+
+/// Compares a zip with a model that shows what was in the zip it was made of. If both have files of the same names, their
+/// checksums tell; else the model may be of a service that names them in another way.
+fn compare_zip(zip: &SourceFile, source: &NewFiles, model: &Path) -> Result<Content> {
+    let opened = given_files::open(&zip.at).with_context(|| zip.at.display().to_string())?;
+    let Ok(mut inside) = files_of_zip(&opened) else {
+        return Ok(Content::Unknown);
+    };
+    inside.retain(|file| !is_never_sent(&file.path));
+    inside.sort_by(|a, b| Path::new(&a.path).cmp(Path::new(&b.path)));
+    let there = own_files(model, source)?;
+    let mut pairs = inside.iter().zip(&there);
+    if inside.len() != there.len() || pairs.any(|(a, b)| Path::new(&a.path) != b.path) {
+        return Ok(Content::Unknown);
+    }
+    for (here, file) in inside.iter().zip(&there) {
+        if here.size != file.len || crc_of(&files::at(model, file))? != here.crc {
+            return Ok(Content::Other);
+        }
+    }
+    Ok(Content::Same)
+}
+
+fn crc_of(path: &Path) -> Result<u32> {
+    let mut hasher = crc32fast::Hasher::new();
+    files::read_from_drive(path, |part| {
+        hasher.update(part);
+        true
+    })?;
+    Ok(hasher.finalize())
 }
 
 impl NewFiles {

@@ -1,7 +1,13 @@
 //! Assets that were uploaded as one zip, which the service returns unchanged: the contents of the zip are shown
 //! instead, and read from it.
 
+use std::fs::File;
+use std::future;
+use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt as _;
 
 use crate::drive::archive::{ArchiveError, Directory, MemberFile, OpenMember, ZipSource};
 use crate::drive::catalog::maps::file_map;
@@ -73,6 +79,38 @@ pub(super) fn shown_names(directory: &Directory) -> Vec<(String, Option<SignedUr
     names.sort_unstable();
     let names = names.into_iter().map(|name| (name.to_owned(), None));
     names.collect()
+}
+
+/// A file in a zip.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ZippedFile {
+    pub path: String,
+    pub size: u64,
+    /// CRC-32 of its bytes.
+    pub crc: u32,
+}
+
+/// The files in a zip on the local disk, under the paths at which a model that is made of the zip shows them.
+pub fn files_of_zip(zip: &File) -> DriveResult<Vec<ZippedFile>> {
+    let failed = |error: std::io::Error| ArchiveError::Refused(error.to_string());
+    let size = zip.metadata().map_err(failed)?.len();
+    let read = |offset, len: u64| {
+        let mut bytes = BytesMut::zeroed(usize::try_from(len).unwrap_or(0));
+        let read = zip.read_exact_at(&mut bytes, offset).map_err(failed);
+        future::ready(read.map(|()| -> Bytes { bytes.freeze() }))
+    };
+    let directory = Directory::read(size, read).now_or_never();
+    let directory = directory.expect("each read is ready")?;
+    let map = FileMap::arrange(shown_names(&directory), 0);
+    let files = map.files().filter_map(|(path, source)| {
+        let member = directory.member(&source.service_name)?;
+        Some(ZippedFile {
+            path: path.to_string(),
+            size: member.size,
+            crc: member.crc,
+        })
+    });
+    Ok(files.collect())
 }
 
 /// Stores the reason at the zip's own path: the model may have failed for another reason.

@@ -35,6 +35,7 @@ mod watch;
 mod webhook;
 
 pub(super) use account::{account_value, account_value_at_hand, room_changed};
+pub use archives::files_of_zip;
 pub(super) use archives::{files_folder, open_member, open_member_at, zip_in};
 pub(super) use asking::{note_away, probe_until_reachable, run_blocking, send_with_deadline};
 pub(super) use blob_sizes::keep_len;
