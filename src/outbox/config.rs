@@ -13,6 +13,8 @@ pub struct OutboxConfig {
     pub owner: Option<u32>,
     /// How long nothing may change before a complete draft is sent. The other waiting times scale with it.
     pub settle: Duration,
+    /// The same for a loose file whose format tells its end, once its writer has ended; `None` as for others.
+    pub settle_loose: Option<Duration>,
     /// Files that are sent in parallel, over all drafts.
     pub parallel_puts: usize,
     /// How long to search for an optimization whose reply was lost.
@@ -36,6 +38,7 @@ impl OutboxConfig {
             dir: dir.into(),
             owner: None,
             settle: Duration::from_secs(2),
+            settle_loose: None,
             parallel_puts: 6,
             look_for_lost: Duration::from_secs(60),
             answer_within: Duration::from_secs(10),

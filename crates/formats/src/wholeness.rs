@@ -53,6 +53,15 @@ pub fn judge(name: &str, file: &File, size: u64) -> io::Result<Wholeness> {
     }
 }
 
+/// Whether the bytes of such a file tell that none is missing, so that nothing can be appended to a complete one.
+pub fn tells(name: &str) -> bool {
+    let extension = extension(name);
+    let known = [
+        "glb", "zip", "usdz", "usdc", "step", "stp", "iges", "igs", "brep",
+    ];
+    known.contains(&extension.as_str())
+}
+
 struct Bytes<'a> {
     file: &'a File,
     size: u64,

@@ -322,15 +322,8 @@ async fn open_drive(
     let meta = MetaStore::open(places.state.join("meta.redb"))
         .context("cannot open the store of known listings")?;
     let outbox_dir: PathBuf = places.state.join("outbox");
-    let mut config = OutboxConfig::new(&outbox_dir);
-    config.made_by = Some(plan.made_by.trim().to_owned()).filter(|name| !name.is_empty());
-    config.owner = plan.allow_other.then_some(plan.owner.uid);
-    config.keep_old_versions = plan.read_only || plan.no_delete;
-    if let Some(settle) = plan.settle {
-        config.settle = settle;
-    }
-    let (outbox, mut events) =
-        Outbox::open(config, client.clone()).context("cannot open the drafts")?;
+    let (outbox, mut events) = Outbox::open(outbox_config(plan, &outbox_dir), client.clone())
+        .context("cannot open the drafts")?;
     let mut news = None;
     if plan.notify == Notify::JobsToo {
         let (for_drive, for_notifications) = notifications::tap(events);
@@ -368,6 +361,18 @@ async fn open_drive(
         ));
     }
     Ok((outbox, drive))
+}
+
+fn outbox_config(plan: &MountPlan, dir: &Path) -> OutboxConfig {
+    let mut config = OutboxConfig::new(dir);
+    config.made_by = Some(plan.made_by.trim().to_owned()).filter(|name| !name.is_empty());
+    config.owner = plan.allow_other.then_some(plan.owner.uid);
+    config.keep_old_versions = plan.read_only || plan.no_delete;
+    match plan.settle {
+        Some(settle) => config.settle = settle,
+        None => config.settle_loose = Some(Duration::ZERO),
+    }
+    config
 }
 
 /// Where the drive tells its refusals, if they are shown.

@@ -89,7 +89,10 @@ impl DraftParts {
         let memory = DraftsMemory::new(state, Arc::clone(journal), on_fate, epoch.elapsed());
         let tools = DraftTools {
             seal: Seal::open(&config.dir.join("seal.key")),
-            times: SettleTimes::scaled(config.settle),
+            times: SettleTimes {
+                loose_ended: config.settle_loose.unwrap_or(config.settle),
+                ..SettleTimes::scaled(config.settle)
+            },
             puts: Semaphore::new(config.parallel_puts.max(1)),
             staging,
             settle_wake: Notify::new(),

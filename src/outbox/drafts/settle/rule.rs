@@ -5,8 +5,10 @@
 
 use std::time::Duration;
 
+use crate::outbox::drafts::info::DraftKind;
 use crate::outbox::drafts::settle::readiness::{DraftFacts, Obstacle, readiness, warning_for};
 use crate::outbox::status::ItemStatus;
+use assetfs_formats::wholeness;
 
 /// When a draft last changed and whether its writers have ended. Times count from any fixed point on the monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub struct WriterState {
 pub struct SettleTimes {
     /// References prove that all files are there, and the writers have ended or set the folder's times.
     pub referenced_ended: Duration,
+    /// A loose file whose format tells its end, and the writers have ended.
+    pub loose_ended: Duration,
     /// References prove that all files are there, and a writer still runs.
     pub referenced_alive: Duration,
     /// Nothing proves that all files are there, and the writers have ended or set the folder's times.
@@ -39,6 +43,7 @@ impl SettleTimes {
     pub fn scaled(settle: Duration) -> SettleTimes {
         SettleTimes {
             referenced_ended: settle,
+            loose_ended: settle,
             referenced_alive: settle * 5 / 2,
             other_ended: settle * 15 / 2,
             other_alive: settle * 30,
@@ -110,7 +115,14 @@ pub fn verdict(
         Some(at) if !writer_state.folder_times_set => writer_state.last_change.max(at),
         _ => writer_state.last_change,
     };
-    let quiet = from + times.quiet_for(content.references_tell, ended);
+    let is_whole_loose_file = facts.kind == DraftKind::LooseFile
+        && writer_state.writers_ended.is_some()
+        && facts.files.iter().all(|file| wholeness::tells(&file.path));
+    let quiet = from
+        + match is_whole_loose_file {
+            true => times.loose_ended,
+            false => times.quiet_for(content.references_tell, ended),
+        };
     let waits_for = match (&content.several, content.missing.is_empty()) {
         (_, false) => Some(ItemStatus::MissingFiles {
             missing: content.missing.clone(),

@@ -108,6 +108,34 @@ fn two_seconds_after_the_writing_processes_ended() {
 }
 
 #[test]
+fn a_loose_file_that_is_whole_at_once_when_its_writer_has_ended() {
+    let times = SettleTimes {
+        loose_ended: Duration::ZERO,
+        ..SettleTimes::scaled(S(2))
+    };
+    let at = |facts: &DraftFacts, state: WriterState, now| verdict(facts, &state, &times, S(now));
+    let loose = |name: &str| DraftFacts {
+        kind: DraftKind::LooseFile,
+        ..draft(vec![file(name)])
+    };
+    assert_eq!(at(&loose("chair.glb"), ended(10), 10), READY);
+    assert_eq!(at(&loose("chair.zip"), ended(10), 10), READY);
+    // More could be written to it by another program.
+    assert_eq!(at(&loose("chair.ply"), ended(10), 10), settling(25, 15));
+    assert_eq!(
+        at(&draft(vec![file("chair.glb")]), ended(10), 10),
+        settling(12, 2)
+    );
+    let alive = WriterState {
+        writers_ended: None,
+        ..ended(0)
+    };
+    assert_eq!(at(&loose("chair.glb"), alive, 12), settling(15, 3));
+    // By default as any other.
+    assert_eq!(judge(&loose("chair.glb"), ended(10), 11), settling(12, 1));
+}
+
+#[test]
 fn or_the_folder_got_its_times_set() {
     let writer_state = WriterState {
         folder_times_set: true,
