@@ -83,6 +83,15 @@ impl BaseAsset {
         lenient::waits_because(&self.other)
     }
 
+    /// Its triangles, if the service says so.
+    pub fn triangles(&self) -> Option<u64> {
+        lenient::triangles(&self.other)
+    }
+
+    pub fn has_thumbnail(&self) -> bool {
+        self.downloads.get("thumb.jpg").is_some()
+    }
+
     /// With which token it was made, if the service says so.
     pub fn made_by(&self) -> Option<String> {
         lenient::made_by(&self.other)

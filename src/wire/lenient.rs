@@ -38,6 +38,14 @@ pub(super) fn made_by(other: &Other) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
+/// The same: the triangles of the model, or of the result.
+pub const TRIANGLES: &str = "triangles";
+
+/// The number in [`TRIANGLES`] among the other fields of a record.
+pub(super) fn triangles(other: &Other) -> Option<u64> {
+    other.get(TRIANGLES)?.as_u64()
+}
+
 /// A type that can be read from loosely written JSON.
 pub(super) trait Lenient: Sized {
     /// The value as this type, or `None` if it cannot be understood.

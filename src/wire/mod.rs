@@ -44,7 +44,7 @@ pub use embed::{
 pub use error::ErrorBody;
 pub use export::{ExportFile, ExportImage, ExportInfo, ExportList, FormatList, RapidDownloads};
 pub use id::{AssetId, EmbedId, ModelId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId};
-pub use lenient::{FOLDERS, MADE_BY, Other, WAITS_BECAUSE};
+pub use lenient::{FOLDERS, MADE_BY, Other, TRIANGLES, WAITS_BECAUSE};
 pub use note::{
     NotedPreset, ResultNotes, SourceNotes, by_note, config_note, name_note, replaces_note,
     source_note,
@@ -61,13 +61,15 @@ pub use preset::{
 pub use preset_name::{PresetNamed, Staleness, find_preset, is_with_id};
 pub use preset_text::{PresetText, PresetTextError};
 pub use rapid::{
-    JobStatus, ModelFiles, QcScore, RapidForm, RapidMeta, RapidModel, SourceModel, TRIANGLES,
-    Thumbnail, WARNINGS,
+    JobStatus, ModelFiles, QcScore, RapidForm, RapidMeta, RapidModel, SourceModel, Thumbnail,
+    WARNINGS,
 };
 pub use secret::{Password, SignedUrl, Token};
 pub use status::{ConversionStatus, JobState, OptimizationStatus, UploadStatus};
 pub use strict_json::strict_json;
-pub use tag::{NOTE_PREFIX, REQUEST_PREFIX, Tag, TagName, TagsRequest, is_found_by_notes, is_own_tag};
+pub use tag::{
+    NOTE_PREFIX, REQUEST_PREFIX, Tag, TagName, TagsRequest, is_found_by_notes, is_own_tag,
+};
 pub use time::Timestamp;
 pub use token::{ApiToken, CreateToken, SignInCode, TokenForm};
 pub use trace::{TRACEPARENT, TraceParent};

@@ -78,7 +78,8 @@ mod tests {
     #[test]
     fn a_search_finds_what_people_called_it_and_not_what_a_drive_has_noted() {
         let tags = ["Old Oak", "assetfs:by=anna@farm", "assetfs:name=web"];
-        let tags = tags.map(|name| serde_json::from_value(json!({ "id": 1, "name": name })).unwrap());
+        let tags =
+            tags.map(|name| serde_json::from_value(json!({ "id": 1, "name": name })).unwrap());
         for (query, by_notes) in [
             ("chair", false),
             ("CHAIR oak", false),
@@ -90,7 +91,11 @@ mod tests {
             // A service may find it by something else.
             ("sofa", false),
         ] {
-            assert_eq!(is_found_by_notes(query, "Chair", &tags), by_notes, "{query}");
+            assert_eq!(
+                is_found_by_notes(query, "Chair", &tags),
+                by_notes,
+                "{query}"
+            );
         }
     }
 

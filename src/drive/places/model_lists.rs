@@ -25,7 +25,7 @@ use assetfs_formats::warnings::Warning;
 /// Version of the fields; a field keeps its name and meaning within one.
 const SCHEMA: u32 = 1;
 
-/// The picture of a result, from its folder.
+/// The picture of a model or a result, from its folder.
 const THUMBNAIL: &str = "analysis/thumb.jpg";
 
 /// What a draft or a source model, and a result, have in common.
@@ -61,6 +61,10 @@ struct ListedModel {
     common: Common,
     /// Of the uploaded model, as the service names it.
     format: Option<String>,
+    /// If the service says so.
+    triangles: Option<u64>,
+    /// The path of its picture, from the top of the drive.
+    thumbnail: Option<String>,
     /// The checksum over the names and contents of its files.
     source_hash: Option<String>,
     /// The id of the model that has taken its name.
@@ -275,6 +279,8 @@ fn model(
     let path = tree.catalog().home_path(home);
     let warning = warning.or_else(|| tree.failures().warning_of(&path));
     ListedModel {
+        triangles: row.triangles,
+        thumbnail: row.has_thumbnail.then(|| thumbnail_of(&path)),
         common: Common {
             bytes: row.size,
             created: row.created,
@@ -303,6 +309,8 @@ fn draft_row(tree: &Tree, home: Home, draft: DraftInfo) -> ListedModel {
             )
         },
         format: None,
+        triangles: None,
+        thumbnail: None,
         source_hash: None,
         replaced_by: None,
     }
@@ -324,7 +332,7 @@ fn result(
         .map(|asset| catalog.home_path(catalog.home_of(asset)));
     let why_stale = stale.of(&row);
     let path = catalog.rapid_path(row.id);
-    let thumbnail = format!("{}/{THUMBNAIL}", path.trim_start_matches('/'));
+    let thumbnail = thumbnail_of(&path);
     let files = FileMap::arrange(row.files.into_iter().map(|name| (name, None)), row.id.0);
     ListedResult {
         files: files.files().map(|(path, _)| path.to_string()).collect(),
@@ -352,6 +360,11 @@ fn result(
         text_hash: row.notes.text,
         config_hash: row.notes.config,
     }
+}
+
+/// The picture of a model.
+fn thumbnail_of(path: &str) -> String {
+    format!("{}/{THUMBNAIL}", path.trim_start_matches('/'))
 }
 
 fn warning(line: String) -> ListedWarning {

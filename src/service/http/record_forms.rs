@@ -10,9 +10,9 @@ use super::error::ApiError;
 use crate::service::app::App;
 use crate::service::records::{Area, AssetRow, FileRow, JobRow, JobState, RapidRow, TagRow};
 use crate::wire::{
-    AssetForm, BaseAsset, ConvertedFile, Downloads, FOLDERS, FormatList, JobStatus, MADE_BY, ModelFiles,
-    ModelId, QcScore, RapidForm, RapidId, RapidMeta, RapidModel, SourceModel, TRIANGLES, Tag,
-    Thumbnail, UploadStatus, WAITS_BECAUSE, WARNINGS, rapid,
+    AssetForm, BaseAsset, ConvertedFile, Downloads, FOLDERS, FormatList, JobStatus, MADE_BY,
+    ModelFiles, ModelId, QcScore, RapidForm, RapidId, RapidMeta, RapidModel, SourceModel,
+    TRIANGLES, Tag, Thumbnail, UploadStatus, WAITS_BECAUSE, WARNINGS, rapid,
 };
 use assetfs_engine::job::{OVERVIEW_NAME, Report};
 use assetfs_formats as formats;
@@ -193,6 +193,9 @@ pub async fn asset(
         // Not fields of the API: what a card of the page says.
         value["has_warnings"] = related.has_warnings(owner).into();
         add_maker(row.made_by.as_deref(), &mut value);
+        if let Some(triangles) = asset.metadata.as_ref().and_then(triangles_of) {
+            value[TRIANGLES] = triangles.into();
+        }
         if let Some(reason) = &row.error_message {
             value["error_message"] = reason.as_str().into();
         }
@@ -203,6 +206,11 @@ pub async fn asset(
     }
     convert_tag_times(&mut value, &asset.tags);
     Ok(value)
+}
+
+/// The triangles that the analysis has counted.
+fn triangles_of(statistics: &Value) -> Option<u64> {
+    statistics["geometry"]["triangles"].as_u64()
 }
 
 /// The files of the analysis, and the uploaded model under its own name.

@@ -81,15 +81,13 @@ const FULL_FIELDS: &str = "id name optimization_status job_status progress proce
      created_at updated_at engine_core_version tags export_name uuid accepted meta origin \
      optimization_formats thumbnail model rpd_info rpd_warnings rpd_error metrics downloads";
 
-/// The name of a field that only our own service has: the triangles of the result.
-pub const TRIANGLES: &str = "triangles";
-/// The same for the lines of its warning.log, of which a long log has the first.
+/// The name of a field that only our own service has: the lines of warning.log, of which a long log has the first.
 pub const WARNINGS: &str = "warnings";
 
 impl RapidModel {
     /// The triangles of the result, if the service says so.
     pub fn triangles(&self) -> Option<u64> {
-        self.other.get(TRIANGLES)?.as_u64()
+        lenient::triangles(&self.other)
     }
 
     /// The lines of its warning.log, if the service says so.

@@ -69,6 +69,12 @@ pub struct KnownAsset {
     pub notes: SourceNotes,
     /// Its optimized models, if a detail record was received.
     pub rapid_models: Vec<RapidId>,
+    /// Whether it has a picture.
+    #[serde(default)]
+    pub has_thumbnail: bool,
+    /// Its triangles, if the service says so.
+    #[serde(default)]
+    pub triangles: Option<u64>,
     /// The name of the token that it was uploaded with, if the service says so.
     #[serde(default)]
     pub token: Option<String>,
@@ -98,6 +104,8 @@ impl KnownAsset {
             tags: KnownTag::all(&record.tags),
             notes: SourceNotes::of_tags(tag_names(&record.tags)),
             rapid_models: record.rapid_models.clone(),
+            has_thumbnail: record.has_thumbnail(),
+            triangles: record.triangles(),
             token: record.made_by(),
             has_renders: record.has_folder("renders"),
             has_pbr: record.has_folder("pbr"),
@@ -177,6 +185,9 @@ impl Record for KnownAsset {
         }
         if self.state == known.state {
             self.progress = self.progress.or(known.progress);
+            // A form of the record without them.
+            self.triangles = self.triangles.or(known.triangles);
+            self.has_thumbnail |= known.has_thumbnail;
             if self.error.is_none() {
                 self.error.clone_from(&known.error);
             }
