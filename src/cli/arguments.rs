@@ -32,7 +32,8 @@ fn is_quiet(matches: &ArgMatches) -> bool {
 
 fn refuse(error: &clap::Error) -> ! {
     let options = std::env::args_os().skip(1).take_while(|it| it != "--");
-    if error.use_stderr() && options.into_iter().any(|it| it == "--json") {
+    let mut json = options.filter(|it| it == "--json" || it == "--jsonl");
+    if error.use_stderr() && json.next().is_some() {
         output::choose_json(true);
         let text = error.to_string();
         let reason = text.split("\n\n").next().unwrap_or(&text);

@@ -136,7 +136,7 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
     /// Print JSON: an object a line, also for failures
-    #[arg(long, global = true)]
+    #[arg(long, global = true, alias = "jsonl")]
     json: bool,
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::json_schema::check_lines;
+use super::json_schema::{check_lines, commands};
 use super::support::{ASSETFS, Ran};
 
 fn ran(dir: &Path, line: &str) -> Ran {
@@ -23,21 +23,10 @@ fn ran(dir: &Path, line: &str) -> Ran {
     Ran(command.output().unwrap())
 }
 
-/// The commands that `--help` lists.
-fn commands() -> Vec<String> {
-    let help = Command::new(ASSETFS).arg("--help").output().unwrap();
-    let help = String::from_utf8(help.stdout).unwrap();
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let listed = listed.take_while(|line| !line.is_empty());
-    let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    let names = names.map(|line| line.split_whitespace().next().unwrap().to_owned());
-    names.filter(|name| name != "help").collect()
-}
-
 #[test]
 fn every_command_has_a_schema_and_reports_a_wrong_use_as_a_line() {
     let dir = tempfile::tempdir().unwrap();
-    let commands = commands();
+    let commands = commands(ASSETFS);
     assert!(commands.len() > 30, "{commands:?}");
     for command in commands {
         let ran = ran(dir.path(), &format!("{command} --no-such-option"));

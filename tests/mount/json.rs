@@ -5,8 +5,9 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::json_schema::check_lines;
-use super::support::{ASSETFS, Fixture, MountPoint, small_chair, text, wait_until};
+use super::json_schema::{check_lines, commands};
+use super::square_glb::numbered_glb;
+use super::support::{ASSETFS, Fixture, MountPoint, read, small_chair, text, wait_until};
 use crate::needs_fuse;
 
 /// The lines of a command, after a check against its schema, and its exit code.
@@ -169,4 +170,190 @@ fn events_and_mount_print_their_lines() {
     let printed = fs::read_to_string(&log).unwrap();
     let whole = printed.rsplit_once('\n').map_or("", |(whole, _)| whole);
     assert!(!check_lines("events", whole).is_empty());
+}
+
+/// Those whose lines another test checks, and one that speaks with its parent process alone.
+const ELSEWHERE: [&str; 5] = ["mount", "events", "serve", "demo", "engine-worker"];
+
+/// A workplace in which every command succeeds.
+struct Everything {
+    fixture: Fixture,
+    done: std::collections::BTreeSet<String>,
+}
+
+impl Everything {
+    fn new() -> Everything {
+        let fixture = Fixture::new();
+        let dir = fixture.scratch.path();
+        fs::create_dir_all(dir.join("models")).unwrap();
+        for number in 0..2 {
+            fs::write(
+                dir.join(format!("models/m{number}.glb")),
+                numbered_glb(number),
+            )
+            .unwrap();
+        }
+        fs::write(
+            dir.join("half.json"),
+            r#"{"limits":{"faces":{"percentage":50}}}"#,
+        )
+        .unwrap();
+        let build = "models = 'models'\n[presets]\nhalf = 'half.json'\n";
+        fs::write(dir.join("assetfs.toml"), build).unwrap();
+        Everything {
+            fixture,
+            done: std::collections::BTreeSet::new(),
+        }
+    }
+
+    /// Runs a command that has to succeed; its lines, after a check against its schema.
+    fn run(&mut self, words: &[&str]) -> Vec<Value> {
+        self.feed(words, "")
+    }
+
+    /// The same with a text on standard input.
+    fn feed(&mut self, words: &[&str], input: &str) -> Vec<Value> {
+        use std::io::Write as _;
+        let dir = self.fixture.scratch.path();
+        let mut command = Command::new(ASSETFS);
+        command
+            .args(words)
+            .arg("--json")
+            .current_dir(dir)
+            .env("HOME", dir.join("home"))
+            .env("XDG_CONFIG_HOME", dir.join("home/config"))
+            .env("XDG_STATE_HOME", dir.join("home/state"))
+            .env("ASSETFS_KEYRING", "off")
+            .env("ASSETFS_BASE_URL", &self.fixture.service.base_url)
+            .env_remove("GITHUB_ACTIONS")
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped());
+        if !["login", "logout"].contains(&words[0]) {
+            command.env("ASSETFS_TOKEN", self.fixture.service.token());
+        }
+        let mut child = command.spawn().unwrap();
+        // A command that reads nothing may have ended already.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        assert!(
+            output.status.success(),
+            "{words:?}: {}",
+            text(&output.stderr)
+        );
+        self.done.insert(words[0].to_owned());
+        let lines = check_lines(words[0], &text(&output.stdout));
+        for line in &lines {
+            assert!(line["exit"].is_null() || line["exit"] == 0, "{line}");
+        }
+        lines
+    }
+}
+
+#[test]
+fn every_command_that_succeeds_prints_the_lines_of_its_schema() {
+    needs_fuse!();
+    let mut all = Everything::new();
+    let model = "mnt/rawmodels/m0";
+    all.run(&["sync", "models", "mnt", "--preset", "half.json"]);
+    all.run(&["wait", "mnt"]);
+    let listed = all.run(&["list", "mnt"]);
+    assert_eq!(listed.len(), 4, "{listed:?}");
+    for words in [
+        &["status", "mnt"][..],
+        &["why", model],
+        &["tag", "--add", "oak", model],
+        &["scale", model, "2"],
+        &["convert", model, "obj"],
+        &["pin", model],
+        &["unpin", model],
+        &["check", "models/m0.glb", "mnt/rawmodels/m0.glb"],
+        &["cache", "info", "mnt"],
+        &["cache", "verify", "mnt"],
+        &["cache", "clear", "mnt"],
+        &["embed", "mnt/rapidmodels/m0"],
+        &["run", "--preset", "half.json", model],
+        &["run", "--stale", "--yes", "mnt"],
+        &["run", "--preset", "Web Viewer", "--dry-run", model],
+        &["rm", "--dry-run", model],
+        &["replace", "models/m1.glb", "mnt/rawmodels/m2"],
+        &["rm", "mnt/rawmodels/m2"],
+        &["allow-delete", "mnt"],
+        &["preset", "list", "mnt"],
+        &["preset", "show", "Web Viewer"],
+        &["preset", "export", "half.json", "--out", "half.zip"],
+        &[
+            "optimize",
+            "models/m0.glb",
+            "out",
+            "-p",
+            "half.json",
+            "--no-pictures",
+        ],
+        &[
+            "watch",
+            "models",
+            "-p",
+            "half.json",
+            "-o",
+            "done",
+            "--once",
+            "--no-pictures",
+        ],
+        &["build", "--no-pictures", "--junit", "report.xml"],
+        &["build", "--drive", "mnt"],
+        &["thumbnail", "models/m0.glb", "m0.png"],
+        &["thumbnail", "--setup"],
+        &["recover"],
+        &["recover", "list"],
+        &["samba", "mnt", "--private", "share", "--port", "4450"],
+        &["doctor"],
+        &["man"],
+        &["completions", "bash"],
+        &["whoami"],
+        &["token", "list"],
+        &["page", "--data-dir", "service"],
+    ] {
+        all.run(words);
+    }
+    fs::create_dir(all.fixture.path("rawmodels/draft")).unwrap();
+    all.run(&["cancel", "mnt/rawmodels/draft"]);
+    fs::create_dir(all.fixture.path("rawmodels/broken")).unwrap();
+    fs::write(all.fixture.path("rawmodels/broken/broken.obj"), "no model").unwrap();
+    all.run(&["commit", "mnt/rawmodels/broken"]);
+    wait_until("the import has failed", || {
+        read(all.fixture.path("rawmodels/broken/.assetfs/state")).starts_with(b"failed")
+    });
+    all.run(&["retry", "mnt/rawmodels/broken"]);
+    all.run(&["token", "create", "mine", "--out", "mine.token"]);
+    let made = all.run(&["token", "create", "other"]);
+    let id = made[0]["token"]
+        .as_str()
+        .unwrap()
+        .split('|')
+        .next()
+        .unwrap();
+    all.run(&["token", "delete", id]);
+    let hook = all.run(&["webhook", "add", "http://127.0.0.1:9/x"]);
+    let hook = hook[0]["id"].to_string();
+    for words in [
+        &["webhook", "list"][..],
+        &["webhook", "test", &hook],
+        &["webhook", "delete", &hook],
+    ] {
+        all.run(words);
+    }
+    let account = read(all.fixture.scratch.path().join("service/account.json"));
+    let account: Value = serde_json::from_slice(&account).unwrap();
+    let [email, password] = ["email", "password"].map(|key| account[key].as_str().unwrap());
+    let password = format!("{password}\n");
+    all.feed(&["login", "--email", email], &password);
+    all.run(&["logout"]);
+    all.run(&["unmount", "mnt"]);
+    all.feed(&["account", "delete"], &password);
+    let left: Vec<String> = commands(ASSETFS)
+        .into_iter()
+        .filter(|name| !all.done.contains(name) && !ELSEWHERE.contains(&name.as_str()))
+        .collect();
+    assert_eq!(left, [""; 0], "commands that were not run");
 }

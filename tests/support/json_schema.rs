@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -18,6 +19,17 @@ pub fn check_lines(command: &str, output: &str) -> Vec<Value> {
         value
     });
     lines.collect()
+}
+
+/// The commands that `assetfs --help` lists.
+pub fn commands(assetfs: &str) -> Vec<String> {
+    let help = Command::new(assetfs).arg("--help").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty());
+    let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = names.map(|line| line.split_whitespace().next().unwrap().to_owned());
+    names.filter(|name| name != "help").collect()
 }
 
 fn folder() -> PathBuf {

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::ASSETFS;
 use super::http::get_json;
 use super::shell::run;
+use crate::json_schema::check_lines;
 
 /// A process of `assetfs serve`; drop ends it.
 pub struct ServeProcess {
@@ -47,7 +48,7 @@ impl ServeProcess {
             .stderr(File::create(&log).expect("a log"))
             .spawn()
             .expect("assetfs serve starts");
-        let said: Value = serde_json::from_str(&first_line(&mut child)).expect("it speaks JSON");
+        let said = check_lines("serve", &first_line(&mut child)).remove(0);
         ServeProcess {
             child,
             log,
