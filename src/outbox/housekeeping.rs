@@ -14,12 +14,24 @@ const REWRITE_FACTOR: u64 = 4;
 /// The same while there are no drafts.
 const REWRITE_IDLE_ABOVE_BYTES: u64 = 16 << 10;
 
+/// Without drafts and late records the files are looked at once in so many rounds.
+const ROUNDS_AT_REST: u32 = 30;
+
 /// Runs until the outbox closes.
 pub async fn run(machines: Arc<Machines>) {
     let mut rewritten_len = 0;
+    let mut at_rest: u32 = 0;
     while machines.foundation.tasks.pause(LATE_RECORDS).await {
         if let Err(error) = machines.drafts.remove_pending().await {
             tracing::warn!(%error, "unused staged bytes could not be deleted yet");
+        }
+        at_rest = match is_at_rest(&machines) {
+            true => (at_rest + 1) % ROUNDS_AT_REST,
+            false => 0,
+        };
+        // The first round at rest tidies up what the work has left.
+        if at_rest > 1 {
+            continue;
         }
         let work = Arc::clone(&machines);
         let outcome = off_thread(move || look_after_journal(&work, rewritten_len)).await;
@@ -27,6 +39,12 @@ pub async fn run(machines: Arc<Machines>) {
             rewritten_len = len;
         }
     }
+}
+
+fn is_at_rest(machines: &Machines) -> bool {
+    machines.drafts.is_idle()
+        && !machines.foundation.journal.has_waiting()
+        && machines.recovered().is_empty()
 }
 
 /// Writes late records, and rewrites a long journal; returns its length if it was rewritten.

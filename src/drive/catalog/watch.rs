@@ -59,7 +59,7 @@ pub async fn watch(catalog: Arc<Catalog>) {
         for asset in due_assets(&catalog) {
             look_after_asset(&catalog, asset).await;
         }
-        if catalog.watched.jobs_are_due(&running_rapids(&catalog)) {
+        if catalog.watched.has_rapids() && catalog.watched.jobs_are_due(&running_rapids(&catalog)) {
             look_after_jobs(&catalog).await;
         }
     }

@@ -140,6 +140,11 @@ impl Watched {
         }
     }
 
+    /// True if an optimization was looked at, however long ago.
+    pub(in crate::drive::catalog) fn has_rapids(&self) -> bool {
+        !self.state.locked().rapids.is_empty()
+    }
+
     /// True if the running optimizations are to be requested: one of them was looked at lately, and the pause is over.
     pub(in crate::drive::catalog) fn jobs_are_due(&self, running: &[RapidId]) -> bool {
         let now = Instant::now();
