@@ -13,7 +13,7 @@ pub struct OutboxConfig {
     pub owner: Option<u32>,
     /// How long nothing may change before a complete draft is sent. The other waiting times scale with it.
     pub settle: Duration,
-    /// The same for a loose file whose format tells its end, once its writer has ended; `None` as for others.
+    /// The same for a loose file to which nobody appends, once its writer has ended; `None` as for others.
     pub settle_loose: Option<Duration>,
     /// Files that are sent in parallel, over all drafts.
     pub parallel_puts: usize,

@@ -14,7 +14,7 @@ const REWRITE_FACTOR: u64 = 4;
 /// The same while there are no drafts.
 const REWRITE_IDLE_ABOVE_BYTES: u64 = 16 << 10;
 
-/// Without drafts and late records the files are looked at once in so many rounds.
+/// Without drafts and late records the files are looked at in two rounds of so many.
 const ROUNDS_AT_REST: u32 = 30;
 
 /// Runs until the outbox closes.

@@ -53,13 +53,11 @@ pub fn judge(name: &str, file: &File, size: u64) -> io::Result<Wholeness> {
     }
 }
 
-/// Whether the bytes of such a file tell that none is missing, so that nothing can be appended to a complete one.
-pub fn tells(name: &str) -> bool {
-    let extension = extension(name);
-    let known = [
-        "glb", "zip", "usdz", "usdc", "step", "stp", "iges", "igs", "brep",
-    ];
-    known.contains(&extension.as_str())
+/// Whether a complete file of this name stays as it is: [`judge`] finds its end, and no program appends to it. A zip has an
+/// end, too, but its tools add files to it.
+pub fn is_final_when_whole(name: &str) -> bool {
+    let known = ["glb", "usdc", "step", "stp", "iges", "igs", "brep"];
+    known.contains(&extension(name).as_str())
 }
 
 struct Bytes<'a> {

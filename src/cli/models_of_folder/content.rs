@@ -27,7 +27,7 @@ pub(in crate::cli) enum Content {
     Partly,
     /// Other bytes, other files, or none of the source's.
     Other,
-    /// A zip that was copied in elsewhere is shown as what is in it, under names that do not tell.
+    /// A zip that was copied in elsewhere is shown as what is in it, under names that do not match those in the zip.
     Unknown,
 }
 
@@ -92,8 +92,13 @@ fn compare_zip(zip: &SourceFile, source: &NewFiles, model: &Path) -> Result<Cont
     if inside.len() != there.len() || pairs.any(|(a, b)| Path::new(&a.path) != b.path) {
         return Ok(Content::Unknown);
     }
+    let mut pairs = inside.iter().zip(&there);
+    if pairs.any(|(here, file)| here.size != file.len) {
+        return Ok(Content::Other);
+    }
+    // The files of the model are read for that, so it comes last.
     for (here, file) in inside.iter().zip(&there) {
-        if here.size != file.len || crc_of(&files::at(model, file))? != here.crc {
+        if crc_of(&files::at(model, file))? != here.crc {
             return Ok(Content::Other);
         }
     }

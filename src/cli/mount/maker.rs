@@ -2,10 +2,11 @@
 
 use std::{env, fs};
 
-/// The user of this process and the name of this machine.
-pub(super) fn user_at_machine() -> String {
+/// The user with this number and the name of this machine.
+pub(super) fn user_at_machine(uid: u32) -> String {
     let machine = rustix::system::uname();
-    let uid = rustix::process::geteuid().as_raw().to_string();
+    let is_own = uid == rustix::process::geteuid().as_raw();
+    let uid = uid.to_string();
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let listed = users.lines().find_map(|line| {
         let mut fields = line.split(':');
@@ -13,6 +14,7 @@ pub(super) fn user_at_machine() -> String {
         (fields.nth(1) == Some(&uid)).then(|| name.to_owned())
     });
     // Users of a directory service are not in the file.
-    let user = listed.or_else(|| env::var("USER").ok()).unwrap_or(uid);
+    let named = || is_own.then(|| env::var("USER").ok()).flatten();
+    let user = listed.or_else(named).unwrap_or(uid);
     format!("{user}@{}", machine.nodename().to_string_lossy())
 }

@@ -159,6 +159,7 @@ fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<Moun
     let span = |flag: Option<Span>, profile: Option<Span>| flag.or(profile).map(|span| span.0);
     let account = account::choose(&args.account, profile, data_dir)?;
     let allow_other = args.allow_other || profile.allow_other.unwrap_or(false);
+    let owner = FileOwner::chosen(&args.owner, profile, allow_other)?;
     let own_source = || Some(mount_source::source_of(&args.account, &account));
     Ok(MountPlan {
         mount_point,
@@ -183,7 +184,7 @@ fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<Moun
         limit_up: rate(args.limit_up, profile.limit_up),
         limit_down: rate(args.limit_down, profile.limit_down),
         allow_other,
-        owner: FileOwner::chosen(&args.owner, profile, allow_other)?,
+        owner,
         allow_insecure: args.allow_insecure || profile.allow_insecure.unwrap_or(false),
         log_file: args.log_file.clone().or_else(|| profile.log_file.clone()),
         webhook_listen: args.webhook_listen.or(profile.webhook_listen),
@@ -196,7 +197,7 @@ fn plan(args: &MountArgs, profile: &Profile, fstab: FstabOptions) -> Result<Moun
             .made_by
             .clone()
             .or_else(|| profile.made_by.clone())
-            .unwrap_or_else(maker::user_at_machine),
+            .unwrap_or_else(|| maker::user_at_machine(owner.uid)),
         kernel_options: fstab.kernel,
         cover_files: args.cover_files,
         notify: Notify::chosen(args, profile),

@@ -284,7 +284,7 @@ fn model(
         common: Common {
             bytes: row.size,
             created: row.created,
-            made_by: row.notes.by.or(row.token),
+            made_by: row.notes.by.or(row.token_name),
             tags: names_of(&row.tags),
             ..common(path, Some(row.id.0), &status, warning)
         },
@@ -346,7 +346,7 @@ fn result(
         common: Common {
             bytes: row.bytes,
             created: row.created,
-            made_by: row.notes.by.or(row.token),
+            made_by: row.notes.by.or(row.token_name),
             tags: names_of(&row.tags),
             ..common(path, Some(row.id.0), &status, None)
         },

@@ -77,7 +77,7 @@ pub struct KnownAsset {
     pub triangles: Option<u64>,
     /// The name of the token that it was uploaded with, if the service says so.
     #[serde(default)]
-    pub token: Option<String>,
+    pub token_name: Option<String>,
     /// Whether it has views, if the service says so.
     #[serde(default)]
     pub has_renders: Option<bool>,
@@ -106,7 +106,7 @@ impl KnownAsset {
             rapid_models: record.rapid_models.clone(),
             has_thumbnail: record.has_thumbnail(),
             triangles: record.triangles(),
-            token: record.made_by(),
+            token_name: record.made_by(),
             has_renders: record.has_folder("renders"),
             has_pbr: record.has_folder("pbr"),
         }
@@ -177,8 +177,8 @@ impl Record for KnownAsset {
             // A form of the record without tags.
             self.notes = known.notes.clone();
         }
-        if self.token.is_none() {
-            self.token.clone_from(&known.token);
+        if self.token_name.is_none() {
+            self.token_name.clone_from(&known.token_name);
         }
         if self.rapid_models.is_empty() {
             self.rapid_models.clone_from(&known.rapid_models);
@@ -242,7 +242,7 @@ pub struct KnownRapid {
     pub has_thumbnail: bool,
     /// The name of the token that it was requested with, if the service says so.
     #[serde(default)]
-    pub token: Option<String>,
+    pub token_name: Option<String>,
     /// Its triangles, if the service says so.
     #[serde(default)]
     pub triangles: Option<u64>,
@@ -287,7 +287,7 @@ impl KnownRapid {
                 .map_or_else(Vec::new, |formats| formats.0),
             files: exported_names(record),
             has_thumbnail: record.has_thumbnail(),
-            token: record.made_by(),
+            token_name: record.made_by(),
             triangles: record.triangles(),
             warnings: record.warnings().map(|lines| {
                 let lines = lines.take(MAX_WARNINGS);
@@ -360,8 +360,8 @@ impl Record for KnownRapid {
         if self.made_with.is_none() {
             self.made_with.clone_from(&known.made_with);
         }
-        if self.token.is_none() {
-            self.token.clone_from(&known.token);
+        if self.token_name.is_none() {
+            self.token_name.clone_from(&known.token_name);
         }
         if self.state == known.state {
             // A form of the record without them.

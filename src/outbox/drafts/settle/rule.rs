@@ -26,7 +26,7 @@ pub struct WriterState {
 pub struct SettleTimes {
     /// References prove that all files are there, and the writers have ended or set the folder's times.
     pub referenced_ended: Duration,
-    /// A loose file whose format tells its end, and the writers have ended.
+    /// A loose file to which nobody appends ([`wholeness::is_final_when_whole`]), and the writers have ended.
     pub loose_ended: Duration,
     /// References prove that all files are there, and a writer still runs.
     pub referenced_alive: Duration,
@@ -39,7 +39,7 @@ pub struct SettleTimes {
 }
 
 impl SettleTimes {
-    /// The times for a given first time: 2 s gives 2, 5, 15, 60 and 60 s.
+    /// The times for a given first time: 2 s gives 2, 2, 5, 15, 60 and 60 s.
     pub fn scaled(settle: Duration) -> SettleTimes {
         SettleTimes {
             referenced_ended: settle,
@@ -117,7 +117,10 @@ pub fn verdict(
     };
     let is_whole_loose_file = facts.kind == DraftKind::LooseFile
         && writer_state.writers_ended.is_some()
-        && facts.files.iter().all(|file| wholeness::tells(&file.path));
+        && facts
+            .files
+            .iter()
+            .all(|file| wholeness::is_final_when_whole(&file.path));
     let quiet = from
         + match is_whole_loose_file {
             true => times.loose_ended,
