@@ -379,7 +379,12 @@ pub fn expected(model: &Model, actor: ActorId) -> Vec<String> {
             lines.push(format!("{name}/optimize/{text} is a result"));
         }
     }
-    lines.extend(model.results.iter().map(|it| expected_result(model, it)));
+    lines.extend(
+        model
+            .results
+            .iter()
+            .map(|it| expected_result(model, it, actor)),
+    );
     for (name, preset) in &model.presets {
         let mut config = String::from_utf8(preset.text.bytes()).expect("text");
         if !preset.by.contains(&actor) {
@@ -415,7 +420,7 @@ fn expect_files(lines: &mut Vec<String>, name: &str, files: &BTreeMap<String, No
     }
 }
 
-fn expected_result(model: &Model, result: &Optimized) -> String {
+fn expected_result(model: &Model, result: &Optimized, actor: ActorId) -> String {
     let replaced = model
         .replaced
         .iter()
@@ -430,10 +435,11 @@ fn expected_result(model: &Model, result: &Optimized) -> String {
         let same = texts.filter(|(_, content)| **content == result.text);
         links.extend(same.map(|(text, _)| format!("{name}/{text}")));
     }
-    let embeds = result
-        .embeds
-        .iter()
-        .flat_map(|name| ["html", "json", "status"].map(|extension| format!("{name}.{extension}")));
+    // Others see the embed in the top folder only.
+    let own = result.embeds.iter().filter(|(_, by)| by.contains(&actor));
+    let embeds = own.flat_map(|(name, _)| {
+        ["html", "json", "status"].map(|extension| format!("{name}.{extension}"))
+    });
     let (links, tags) = (links.join(" "), joined_sorted(&result.tags));
     let embeds = in_line(&embeds.collect());
     format!("result of [{links}] is done, tags {tags}, glb, embeds {embeds}")
