@@ -41,10 +41,14 @@ pub fn act(calls: &dyn Calls, op: &Op) -> Outcome {
             calls.write(&raw(&format!("{name}/.assetfs/ctl")), b"commit")?;
             calls.remove_all(&raw(name))
         }
-        Op::Optimize(model, name, text) => calls.write(
-            &raw(&format!("{model}/optimize/{name}.json")),
-            &text.bytes(),
-        ),
+        Op::Optimize(model, name, text) => {
+            let path = raw(&format!("{model}/optimize/{name}"));
+            // One that is overwritten before it is sent costs nothing, and when it is sent is open.
+            if calls.len(&format!("{path}.json")).is_ok() {
+                wait_for(calls, &format!("{path}.status"), "done")?;
+            }
+            calls.write(&format!("{path}.json"), &text.bytes())
+        }
         Op::RemoveText(model, name) => {
             let path = raw(&format!("{model}/optimize/{name}"));
             wait_for(calls, &format!("{path}.status"), "done")?;
@@ -60,6 +64,8 @@ pub fn act(calls: &dyn Calls, op: &Op) -> Outcome {
         }
         Op::TagResult(model, text, tags) => {
             let result = result_of(calls, model, text)?;
+            // Names stay between the next two calls, because what goes before the result is known now.
+            calls.rows("rapidmodels")?;
             let target = calls.read_link(&result)?;
             let name = target.rsplit('/').next().unwrap_or_default();
             calls.set_xattr(&format!("rapidmodels/{name}"), TAGS, &joined(tags))
@@ -114,7 +120,7 @@ fn wait_for(calls: &dyn Calls, path: &str, wanted: &str) -> Outcome {
     }
 }
 
-fn result_of(calls: &dyn Calls, model: &str, text: &str) -> Result<String, Errno> {
+pub fn result_of(calls: &dyn Calls, model: &str, text: &str) -> Result<String, Errno> {
     let path = format!("rawmodels/{model}/optimize/{text}");
     wait_for(calls, &format!("{path}.status"), "done")?;
     Ok(path)
