@@ -61,6 +61,12 @@ impl Stage {
         if std::env::var_os("ASSETFS_MODEL_TRACE").is_some() {
             eprintln!("{number:4} actor {actor}: {op:?}");
         }
+        // What an old version is called afterwards depends on which machines saw the new one.
+        if let Op::RemoveAll(name) = op
+            && self.model.replaced.iter().any(|(old, _)| old == name)
+        {
+            self.compare(&[self.model.clone()], number)?;
+        }
         let before = self.model.clone();
         let expected = self.model.apply(actor, op);
         let front = &mut self.fronts[actor];

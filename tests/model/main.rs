@@ -20,12 +20,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use compare::{Difference, MakeFronts};
-use fronts::Front;
+use content::Content;
 use fronts::api::ApiFront;
+use fronts::calls::Calls as _;
 use fronts::core::CoreFront;
 use fronts::kernel::KernelFront;
-use history::{Generator, Plan, Step, shrunk};
-use world::World;
+use fronts::{Front, drive};
+use history::{Generator, Op, Plan, Step, shrunk};
+use world::{ALONE, Machine, TOGETHER, World};
 
 /// Operations of a history.
 const OPERATIONS: usize = 100;
@@ -36,8 +38,9 @@ const AT_ONCE: usize = 2;
 /// How often a history that fails is run again to make it shorter.
 const SHRINKING: usize = 60;
 
-/// How long pictures may take to become equal, at first and while a history that fails is made shorter.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long pictures may take to become equal, at first and while a history that fails is made shorter. A busy machine takes
+/// long, and a drive asks how far a job is only every 10 s by then.
+const PATIENCE: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_secs(3);
 
 /// A number from the environment.
@@ -68,7 +71,8 @@ fn check(front: &str, plan: Plan, make: MakeFronts, operations: usize) {
             }
             None
         };
-        let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(histories)).collect();
+        let threads = AT_ONCE.min(operations.div_ceil(OPERATIONS));
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(histories)).collect();
         let ended = threads
             .into_iter()
             .map(|thread| thread.join().expect("a history"));
@@ -137,7 +141,7 @@ const fn plan(actors: usize, drives: usize) -> Plan {
 /// What the service holds is compared as well.
 fn one_drive(world: &World) -> Vec<Box<dyn Front>> {
     vec![
-        Box::new(CoreFront::new(world, 0)),
+        Box::new(CoreFront::new(world, 0, ALONE)),
         Box::new(ApiFront::new(world)),
     ]
 }
@@ -148,7 +152,6 @@ fn a_drive_does_what_the_model_says() {
 }
 
 #[test]
-#[ignore = "open: at seed 1 a write to a file of a finished model, after a kill of the service, once did not return in 17 s on a busy machine; it passed later"]
 fn a_drive_that_is_killed_does_what_the_model_says() {
     let plan = Plan {
         has_kills: true,
@@ -177,7 +180,7 @@ fn users_of_a_drive_at_the_same_time_do_what_the_model_says() {
         let users =
             (0..4).map(|number| Generator::history(4 * seed + number, user(number as usize)));
         let world = World::new();
-        let drive = world.mount("machine0");
+        let drive = world.mount("machine0", ALONE);
         let users: Vec<_> = users.collect();
         if let Err(different) = compare::run_together(&drive, &users) {
             panic!(
@@ -195,16 +198,87 @@ fn users_of_a_drive_at_the_same_time_do_what_the_model_says() {
 
 fn two_drives(world: &World) -> Vec<Box<dyn Front>> {
     vec![
-        Box::new(CoreFront::new(world, 0)),
-        Box::new(CoreFront::new(world, 1)),
+        Box::new(CoreFront::new(world, 0, TOGETHER)),
+        Box::new(CoreFront::new(world, 1, TOGETHER)),
         Box::new(ApiFront::new(world)),
     ]
 }
 
 #[test]
-#[ignore = "open: seed 1 shows `n1` where the model says `n1~ID`; whether the drive or the model is wrong is not known"]
 fn two_drives_of_an_account_do_what_the_model_says() {
     check("two", plan(2, 2), two_drives, FEW);
+}
+
+/// A model of one file.
+fn upload(name: &str, number: u32) -> Op {
+    let files = vec![("model.gltf".to_owned(), Content::Model(number))];
+    Op::Upload(name.to_owned(), files)
+}
+
+#[test]
+fn an_old_version_does_not_get_its_name_back_where_it_was_copied_in() {
+    let replace = Op::Replace("n1".to_owned(), Content::Model(2));
+    let history = [
+        (0, upload("n1", 1)),
+        (1, replace),
+        (0, Op::RemoveAll("n1".to_owned())),
+        (0, Op::Remount),
+        (0, upload("n1", 3)),
+    ];
+    let steps = history.map(|(actor, op)| Step { actor, op });
+    if let Err(different) = compare::run(two_drives, &steps, PATIENCE) {
+        panic!("{}", different.text);
+    }
+}
+
+#[test]
+fn a_machine_that_never_saw_a_new_version_calls_the_old_one_by_its_plain_name() {
+    let names = |drive: &Machine| -> Vec<String> {
+        let rows = drive.rows("rawmodels").expect("models");
+        rows.into_iter().map(|(name, _)| name).collect()
+    };
+    let world = World::new();
+    let first = world.mount("machine0", ALONE);
+    let replace = Op::Replace("n1".to_owned(), Content::Model(2));
+    for op in [upload("n1", 1), replace, Op::RemoveAll("n1".to_owned())] {
+        assert_eq!(drive::act(&first, &op), Ok(()), "{op:?}");
+    }
+    assert!(
+        matches!(&names(&first)[..], [name] if name.starts_with("n1~")),
+        "{:?}",
+        names(&first)
+    );
+    let second = world.mount("machine1", ALONE);
+    assert_eq!(names(&second), ["n1"]);
+    second.close();
+    first.close();
+}
+
+fn a_drive_and_a_program(world: &World) -> Vec<Box<dyn Front>> {
+    vec![
+        Box::new(CoreFront::new(world, 0, TOGETHER)),
+        Box::new(ApiFront::new(world)),
+    ]
+}
+
+#[test]
+fn a_link_leads_to_its_own_result_although_an_earlier_one_of_the_model_was_not_seen_yet() {
+    let world = World::new();
+    let mut program = ApiFront::new(&world);
+    let order = Op::Order("m1".to_owned(), Content::Config(0));
+    for op in [upload("m1", 1), order] {
+        assert_eq!(program.act(&op), Ok(()), "{op:?}");
+    }
+    let drive = world.mount("machine0", Duration::from_millis(1));
+    let (name, text) = ("m1".to_owned(), "web0".to_owned());
+    let optimize = Op::Optimize(name.clone(), text.clone(), Content::Config(1));
+    assert_eq!(drive::act(&drive, &optimize), Ok(()));
+    let result = drive::result_of(&drive, &name, &text).expect("a result");
+    let own = drive.xattr(&format!("{result}.json"), "user.assetfs.id");
+    let detail = drive.read_text(&format!("{result}/.assetfs/detail.json"));
+    let detail: serde_json::Value = serde_json::from_str(&detail.expect("a record")).expect("JSON");
+    assert_eq!(own, Ok(detail["id"].to_string()));
+    drive.close();
 }
 
 fn the_api(world: &World) -> Vec<Box<dyn Front>> {
@@ -218,7 +292,7 @@ fn the_service_does_what_the_model_says() {
 
 #[test]
 fn a_drive_and_a_program_of_an_account_do_what_the_model_says() {
-    check("mixed", plan(2, 1), one_drive, FEW);
+    check("mixed", plan(2, 1), a_drive_and_a_program, FEW);
 }
 
 fn a_mount(world: &World) -> Vec<Box<dyn Front>> {

@@ -40,8 +40,8 @@ pub struct Optimized {
     pub source: u32,
     pub text: Content,
     pub tags: BTreeSet<String>,
-    /// Texts in `embeds/`: an embed each, by name without extension.
-    pub embeds: BTreeSet<String>,
+    /// Texts in `embeds/`, by name without extension, each with those who copied it in: one embed.
+    pub embeds: BTreeMap<String, BTreeSet<ActorId>>,
 }
 
 impl Optimized {
@@ -50,7 +50,7 @@ impl Optimized {
             source,
             text: text.clone(),
             tags: BTreeSet::new(),
-            embeds: BTreeSet::new(),
+            embeds: BTreeMap::new(),
         }
     }
 }
@@ -164,7 +164,7 @@ impl Model {
             }
             Op::Embed(model, text, name) => {
                 let result = self.result_mut(model, text)?;
-                result.embeds.insert(name.clone());
+                result.embeds.entry(name.clone()).or_default().insert(actor);
                 Ok(())
             }
             Op::Tag(model, tags) => {

@@ -68,6 +68,10 @@ pub fn client(account: &Account) -> Client {
     Client::new(config).expect("a client")
 }
 
+/// The refresh time of a drive whose account nobody else changes, and of one that has to see what others do.
+pub const ALONE: Duration = Duration::from_millis(200);
+pub const TOGETHER: Duration = Duration::from_millis(20);
+
 /// What a new account has.
 pub const POINTS: u64 = 1_000_000;
 
@@ -114,7 +118,7 @@ impl World {
     }
 
     /// Opens the drive of a machine.
-    pub fn mount(&self, state: &str) -> Machine {
+    pub fn mount(&self, state: &str, refresh: Duration) -> Machine {
         let runtime = runtime();
         let mounted = runtime.block_on(self.account.mount_changed(
             client(&self.account),
@@ -126,7 +130,7 @@ impl World {
                 outbox.first_poll = Duration::from_millis(5);
             },
             |drive| {
-                drive.refresh = Duration::from_millis(20);
+                drive.refresh = refresh;
                 drive.delete_limit = u32::MAX;
                 // No part that `rm -r` has hidden comes back because the machine is busy.
                 drive.restore_after = Duration::from_secs(300);

@@ -41,11 +41,12 @@ pub fn newest_version(replaced: &HashMap<AssetId, AssetId>, asset: AssetId) -> A
     newest
 }
 
-/// The models that another one replaces, as far as notes say.
+/// The models that another one replaces or has replaced, as far as notes say.
 pub(super) fn noted_old(known: &Known) -> HashSet<AssetId> {
-    let rows = known.assets.rows();
-    rows.filter_map(|row| row.notes.replaces.filter(|old| *old < row.id))
-        .collect()
+    let rows = || known.assets.rows();
+    let replaced = rows().filter_map(|row| row.notes.replaces.filter(|old| *old < row.id));
+    let old = rows().filter(|row| row.is_old_version).map(|row| row.id);
+    replaced.chain(old).collect()
 }
 
 /// The model whose files have a checksum, as notes say. One that was not replaced goes before one that was, then the newest.

@@ -13,13 +13,13 @@ use super::links::linked_rapid;
 use super::place::{AttributeRule, Contents, Lifetime, Place, Removal, Text};
 use super::refusals;
 use crate::drive::catalog::{
-    mark_stale, rapid_ended, rapid_is_final, refresh_listing, refresh_rapid,
+    ask_for_name, mark_stale, rapid_ended, rapid_is_final, refresh_listing, refresh_rapid,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::{Attributes, FileKind, OpenFlags};
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{JobEntry, JobPart, TextTarget};
-use crate::drive::values::node::{ListingKind, Model};
+use crate::drive::values::node::{Family, ListingKind, Model};
 use crate::outbox::{ItemStatus, JobInfo, JobState, Maker, why_never_sent};
 use crate::wire::{EmbedId, RapidId};
 
@@ -91,7 +91,7 @@ impl Place for JobEntry {
         }
         let rapid = job.rapid.ok_or(DriveError::NotFound)?;
         learn_end(tree, rapid).await;
-        let name = linked_rapid(tree, rapid).await?;
+        let name = settled_name(tree, rapid).await?;
         Ok(format!("../../../rapidmodels/{name}"))
     }
 
@@ -193,6 +193,16 @@ impl JobEntry {
             JobPart::Result => Err(DriveError::NotFound),
         }
     }
+}
+
+/// The name of a result. One of the same model that goes before it may not be known yet, and would take the name over when the
+/// link is followed, so the name is asked for first, as by who follows the link.
+async fn settled_name(tree: &Arc<Tree>, rapid: RapidId) -> DriveResult<String> {
+    let name = linked_rapid(tree, rapid).await?;
+    if let Err(error) = ask_for_name(tree.catalog(), Family::Rapid, &name).await {
+        tracing::debug!(%error, "the name of a result could not be confirmed");
+    }
+    linked_rapid(tree, rapid).await
 }
 
 /// The job is done, whatever the model's record said while the job ran. A request that is already in flight may

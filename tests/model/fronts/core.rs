@@ -1,5 +1,7 @@
 //! The calls on a drive without a kernel.
 
+use std::time::Duration;
+
 use assetfs::drive::{Access, DriveResult, FileKind, OpenFlags, SetAttributes};
 use assetfs::fuse::errno;
 use rustix::io::Errno;
@@ -95,7 +97,13 @@ impl Calls for Machine {
 
     fn rename(&self, from: &str, to: &str) -> Result<(), Errno> {
         let renamed = self.call(async |tree| tree.rename(from, to).await);
-        match self.below(to, self.below(from, renamed)) {
+        let mut renamed = self.below(from, renamed);
+        // The kernel looks for the folder of the new name if there is one of the old name.
+        let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
+        if self.call(async |tree| tree.stat(folder).await).is_ok() {
+            renamed = self.below(to, renamed);
+        }
+        match renamed {
             // The kernel looks for this first.
             Err(Errno::NOTDIR)
                 if to.starts_with(&format!("{from}/")) && self.rows(from).is_ok() =>
@@ -151,13 +159,18 @@ impl Calls for Machine {
 /// A drive without a kernel.
 pub struct CoreFront {
     actor: ActorId,
+    refresh: Duration,
     machine: Option<Machine>,
 }
 
 impl CoreFront {
-    pub fn new(world: &World, actor: ActorId) -> CoreFront {
-        let machine = Some(world.mount(&format!("machine{actor}")));
-        CoreFront { actor, machine }
+    pub fn new(world: &World, actor: ActorId, refresh: Duration) -> CoreFront {
+        let machine = Some(world.mount(&format!("machine{actor}"), refresh));
+        CoreFront {
+            actor,
+            refresh,
+            machine,
+        }
     }
 
     fn machine(&self) -> &Machine {
@@ -184,6 +197,6 @@ impl Front for CoreFront {
             Ending::Unmounted => machine.close(),
             Ending::Killed => machine.kill(),
         }
-        self.machine = Some(world.mount(&format!("machine{}", self.actor)));
+        self.machine = Some(world.mount(&format!("machine{}", self.actor), self.refresh));
     }
 }

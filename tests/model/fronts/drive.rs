@@ -41,10 +41,14 @@ pub fn act(calls: &dyn Calls, op: &Op) -> Outcome {
             calls.write(&raw(&format!("{name}/.assetfs/ctl")), b"commit")?;
             calls.remove_all(&raw(name))
         }
-        Op::Optimize(model, name, text) => calls.write(
-            &raw(&format!("{model}/optimize/{name}.json")),
-            &text.bytes(),
-        ),
+        Op::Optimize(model, name, text) => {
+            let path = raw(&format!("{model}/optimize/{name}"));
+            // One that is overwritten before it is sent costs nothing, and when it is sent is open.
+            if calls.len(&format!("{path}.json")).is_ok() {
+                wait_for(calls, &format!("{path}.status"), "done")?;
+            }
+            calls.write(&format!("{path}.json"), &text.bytes())
+        }
         Op::RemoveText(model, name) => {
             let path = raw(&format!("{model}/optimize/{name}"));
             wait_for(calls, &format!("{path}.status"), "done")?;
@@ -60,6 +64,8 @@ pub fn act(calls: &dyn Calls, op: &Op) -> Outcome {
         }
         Op::TagResult(model, text, tags) => {
             let result = result_of(calls, model, text)?;
+            // Names stay between the next two calls, because what goes before the result is known now.
+            calls.rows("rapidmodels")?;
             let target = calls.read_link(&result)?;
             let name = target.rsplit('/').next().unwrap_or_default();
             calls.set_xattr(&format!("rapidmodels/{name}"), TAGS, &joined(tags))
@@ -114,7 +120,7 @@ fn wait_for(calls: &dyn Calls, path: &str, wanted: &str) -> Outcome {
     }
 }
 
-fn result_of(calls: &dyn Calls, model: &str, text: &str) -> Result<String, Errno> {
+pub fn result_of(calls: &dyn Calls, model: &str, text: &str) -> Result<String, Errno> {
     let path = format!("rawmodels/{model}/optimize/{text}");
     wait_for(calls, &format!("{path}.status"), "done")?;
     Ok(path)
@@ -379,7 +385,12 @@ pub fn expected(model: &Model, actor: ActorId) -> Vec<String> {
             lines.push(format!("{name}/optimize/{text} is a result"));
         }
     }
-    lines.extend(model.results.iter().map(|it| expected_result(model, it)));
+    lines.extend(
+        model
+            .results
+            .iter()
+            .map(|it| expected_result(model, it, actor)),
+    );
     for (name, preset) in &model.presets {
         let mut config = String::from_utf8(preset.text.bytes()).expect("text");
         if !preset.by.contains(&actor) {
@@ -415,7 +426,7 @@ fn expect_files(lines: &mut Vec<String>, name: &str, files: &BTreeMap<String, No
     }
 }
 
-fn expected_result(model: &Model, result: &Optimized) -> String {
+fn expected_result(model: &Model, result: &Optimized, actor: ActorId) -> String {
     let replaced = model
         .replaced
         .iter()
@@ -430,10 +441,11 @@ fn expected_result(model: &Model, result: &Optimized) -> String {
         let same = texts.filter(|(_, content)| **content == result.text);
         links.extend(same.map(|(text, _)| format!("{name}/{text}")));
     }
-    let embeds = result
-        .embeds
-        .iter()
-        .flat_map(|name| ["html", "json", "status"].map(|extension| format!("{name}.{extension}")));
+    // Others see the embed in the top folder only.
+    let own = result.embeds.iter().filter(|(_, by)| by.contains(&actor));
+    let embeds = own.flat_map(|(name, _)| {
+        ["html", "json", "status"].map(|extension| format!("{name}.{extension}"))
+    });
     let (links, tags) = (links.join(" "), joined_sorted(&result.tags));
     let embeds = in_line(&embeds.collect());
     format!("result of [{links}] is done, tags {tags}, glb, embeds {embeds}")

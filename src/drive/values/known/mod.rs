@@ -84,6 +84,9 @@ pub struct KnownAsset {
     /// Whether it has converted materials, if the service says so.
     #[serde(default)]
     pub has_pbr: Option<bool>,
+    /// Its name was handed over to a new version. It does not get it back, even if that version is deleted.
+    #[serde(default)]
+    pub is_old_version: bool,
 }
 
 impl KnownAsset {
@@ -109,6 +112,7 @@ impl KnownAsset {
             token_name: record.made_by(),
             has_renders: record.has_folder("renders"),
             has_pbr: record.has_folder("pbr"),
+            is_old_version: false,
         }
     }
 
@@ -172,7 +176,11 @@ impl Record for KnownAsset {
     fn state_changed(&self, known: &KnownAsset) -> bool {
         self.state != known.state || self.size != known.size
     }
+    fn hands_over_its_name(&mut self) {
+        self.is_old_version = true;
+    }
     fn keep_details_of(&mut self, known: &KnownAsset) {
+        self.is_old_version |= known.is_old_version;
         if self.tags.is_empty() && self.notes == SourceNotes::default() {
             // A form of the record without tags.
             self.notes = known.notes.clone();

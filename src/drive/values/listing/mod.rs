@@ -39,6 +39,8 @@ pub trait Record: Clone + PartialEq {
     }
     /// Keeps fields that list responses omit.
     fn keep_details_of(&mut self, _known: &Self) {}
+    /// Another record gets its name.
+    fn hands_over_its_name(&mut self) {}
 }
 
 /// The order of the service's pages.
@@ -288,6 +290,9 @@ impl<R: Record> Listing<R> {
             }
         }
         self.claims.hand_over(from, to, qualifier);
+        if let Some(giver) = self.rows.get_mut(&from) {
+            giver.row.hands_over_its_name();
+        }
     }
 
     /// The records that the last pass did not contain, and that stay until the service was asked for them.
