@@ -233,5 +233,8 @@ fn a_job_is_not_waited_for_longer_than_its_model_can_become_ready() {
     shell(dir, "cp half.json mnt/rawmodels/bad/optimize/");
     let job = fixture.path("rawmodels/bad/optimize/half.json");
     let said = fails(assetfs("wait --timeout 100s", job), 1);
-    assert!(said.contains("waiting for model, which failed: bad.glb"), "{said}");
+    assert!(
+        said.contains("waiting for model, which failed: bad.glb"),
+        "{said}"
+    );
 }
