@@ -1,8 +1,9 @@
 //! The last failure message of each path, which `user.assetfs.why` shows. The history gets each new one.
 //!
 //! A failure ends when an operation of its kind succeeds at the path, when the path is removed, when the model that it is
-//! about is gone or has another name, or, for the list of the latest, after a while. Bounded: the oldest are dropped first. Kept in memory; failures that must
-//! survive the mount are kept by the outbox.
+//! about is gone or has another name, or, for the list of the latest, after a while. Failures of writing and of sending also
+//! end when the draft or the job is sent; refusals of other operations do not. Bounded: the oldest are dropped first. Kept in
+//! memory; failures that must survive the mount are kept by the outbox.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
@@ -103,7 +104,7 @@ struct FailureLog {
 
 struct Noted {
     number: u64,
-    /// The model that it is about: it ends with that, by whatever way that goes.
+    /// The model that it is about. The failure is dropped when this model is gone or renamed.
     model: Option<Model>,
     kind: OperationKind,
     outcome: Outcome,
@@ -118,6 +119,12 @@ impl FailureLog {
         let last = self.by_path.get(path)?;
         (last.number == *number).then_some(last)
     }
+}
+
+/// Whether a path is `top`, or below it.
+fn is_in(path: &str, top: &str) -> bool {
+    let rest = path.strip_prefix(top.trim_end_matches('/'));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl Failures {
@@ -182,10 +189,7 @@ impl Failures {
         }
         let mut state = self.state.locked();
         if kind == OperationKind::Remove {
-            let below = format!("{path}/");
-            state
-                .by_path
-                .retain(|failed, _| failed != path && !failed.starts_with(&below));
+            state.by_path.retain(|failed, _| !is_in(failed, path));
         } else if state
             .by_path
             .get(path)
@@ -196,10 +200,11 @@ impl Failures {
         self.count.store(state.by_path.len(), Ordering::Relaxed);
     }
 
-    /// Each path with a failure of a model, and the model. `forget` takes the paths of those that are gone.
-    pub(super) fn of_models(&self) -> Vec<(String, Model)> {
+    /// Each path at `top` or below it with a failure of a model, and the model. `forget` takes the paths of those that are gone.
+    pub(super) fn of_models(&self, top: &str) -> Vec<(String, Model)> {
         let state = self.state.locked();
         let noted = state.by_path.iter();
+        let noted = noted.filter(|(path, _)| is_in(path, top));
         let of_models = noted.filter_map(|(path, noted)| Some((path.clone(), noted.model?)));
         of_models.collect()
     }
@@ -246,10 +251,20 @@ impl Failures {
 
     /// Ends the failure of a path. What was left out stays: a commit that succeeds may be reported after it.
     pub(super) fn clear(&self, path: &str) {
+        self.end_at(path, |kind| kind != OperationKind::Warning);
+    }
+
+    /// Background work succeeded at a path: ends an earlier failure of it, and no failure of an operation.
+    pub(super) fn clear_background_work(&self, path: &str) {
+        self.end_at(path, |kind| kind == OperationKind::BackgroundWork);
+    }
+
+    fn end_at(&self, path: &str, is_ended: impl Fn(OperationKind) -> bool) {
         let mut state = self.state.locked();
-        state
-            .by_path
-            .retain(|failed, noted| failed != path || noted.kind == OperationKind::Warning);
+        let failed = state.by_path.get(path);
+        if failed.is_some_and(|failed| is_ended(failed.kind)) {
+            state.by_path.remove(path);
+        }
         self.count.store(state.by_path.len(), Ordering::Relaxed);
     }
 
@@ -259,11 +274,9 @@ impl Failures {
         if self.is_empty() {
             return;
         }
-        let below = format!("{path}/");
         let mut state = self.state.locked();
         state.by_path.retain(|failed, noted| {
-            let is_there = failed == path || failed.starts_with(&below);
-            !is_there
+            !is_in(failed, path)
                 || !matches!(
                     noted.kind,
                     OperationKind::Write
@@ -355,12 +368,34 @@ mod tests {
         };
         note("/rapidmodels/a", gone);
         note("/rapidmodels/b", gone);
-        let of_gone = failures.of_models();
+        let of_gone = failures.of_models("/");
         assert_eq!(of_gone.len(), 2);
+        note("/rapidmodels/a/x.glb", gone);
+        note("/rapidmodels/ab", gone);
+        assert_eq!(failures.of_models("/rapidmodels/a").len(), 2);
         note("/rapidmodels/b", Model::Rapid(RapidId(2)));
         failures.forget(&of_gone);
         assert_eq!(failures.warning_of("/rapidmodels/a"), None);
         assert!(failures.warning_of("/rapidmodels/b").is_some());
+    }
+
+    #[test]
+    fn background_work_that_succeeds_ends_its_own_failure_and_no_refusal() {
+        let failures = Failures::default();
+        let stands = |kind| {
+            let at = ("/rawmodels/pair.zip", None);
+            failures.note(at, kind, Outcome::Refused, "no");
+            failures.clear_background_work("/rawmodels/pair.zip");
+            !failures.is_empty()
+        };
+        assert!(!stands(OperationKind::BackgroundWork));
+        for kind in [
+            OperationKind::Attribute,
+            OperationKind::Write,
+            OperationKind::Warning,
+        ] {
+            assert!(stands(kind), "{kind:?}");
+        }
     }
 
     #[test]

@@ -370,8 +370,6 @@ mod tests {
     #[test]
     fn the_line_for_people_begins_with_the_word_of_the_table() {
         let text = || "x".to_owned();
-        let folder = || JobFolder::Multi;
-        let why = text;
         let all = [
             ItemStatus::Draft,
             ItemStatus::Empty,
@@ -399,8 +397,10 @@ mod tests {
             ItemStatus::importing(&UploadStatus::Incomplete, None),
             ItemStatus::Complete,
             ItemStatus::NotSent,
-            ItemStatus::WaitingForModel { folder: folder() },
-            ItemStatus::WaitingForFailedModel { why: why() },
+            ItemStatus::WaitingForModel {
+                folder: JobFolder::Multi,
+            },
+            ItemStatus::WaitingForFailedModel { why: text() },
             ItemStatus::Queued {
                 obstacle: Some(text()),
             },
@@ -409,7 +409,9 @@ mod tests {
                 seconds_left: None,
             },
             ItemStatus::Done,
-            ItemStatus::Unknown { folder: folder() },
+            ItemStatus::Unknown {
+                folder: JobFolder::Multi,
+            },
             ItemStatus::Failed { reason: text() },
         ];
         for word in StatusWord::KNOWN {

@@ -148,7 +148,7 @@ pub struct ServiceConfig {
     pub files_url: Option<Url>,
     /// Storage quota of the accounts, in bytes. If it differs from the value of the last start, accounts that still have
     /// that value get the new one; accounts with a quota of their own keep it. With `None` no quota changes, and a new
-    /// account gets 100 GiB.
+    /// account gets 100 GB.
     pub quota_bytes: Option<u64>,
     /// Points of a new account. An optimization costs one.
     pub initial_points: u64,

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::future::Future;
 use std::time::Duration;
 
-use assetfs_formats::number_text::bytes;
+use assetfs_formats::number_text::{bytes, grouped};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::timeout;
 
@@ -156,11 +156,15 @@ pub fn memory_failure(config: &ServiceConfig, machine: Option<u64>) -> Option<St
     let machine = machine?;
     let needed = (config.workers as u64).saturating_mul(config.worker_limits.memory_bytes / 2);
     (needed > machine).then(|| {
+        let (mut need, mut has) = (bytes(needed), bytes(machine));
+        if need == has {
+            // Rounded away from each other, so that they differ.
+            need = format!("{} MB", grouped(needed.div_ceil(1_000_000)));
+            has = format!("{} MB", grouped(machine / 1_000_000));
+        }
         format!(
-            "{} jobs at a time need {} of memory, but there are {}; run fewer jobs at a time, or on a machine with more memory",
+            "{} jobs at a time need {need} of memory, but there are {has}; run fewer jobs at a time, or on a machine with more memory",
             config.workers,
-            bytes(needed),
-            bytes(machine)
         )
     })
 }
@@ -220,6 +224,10 @@ mod tests {
             "{failure}"
         );
         assert!(failure.contains("there are 5.4 GB"), "{failure}");
+        config.workers = 8;
+        let failure = memory_failure(&config, Some(17_000_000_000)).unwrap();
+        let told = "need 17,180 MB of memory, but there are 17,000 MB";
+        assert!(failure.contains(told), "{failure}");
         config.workers = 0;
         assert_eq!(memory_failure(&config, Some(1)), None);
         assert_eq!(memory_failure(&config, None), None);

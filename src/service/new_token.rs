@@ -7,7 +7,7 @@ use super::records::{Records, RecordsError};
 use super::secrets::hash_secret;
 use crate::wire::UserId;
 
-/// How somebody signed in. The name of the token tells it, and no name that a user gives: they differ from all that is usual.
+/// How somebody signed in. The records know it by the name of the token alone, so users cannot give these names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignIn {
     /// By a link to the page.
@@ -24,6 +24,13 @@ impl SignIn {
             SignIn::Link => "page (sign-in link)",
             SignIn::Password => "sign-in (e-mail and password)",
         }
+    }
+
+    /// Whether a token of this name is taken for one of a sign-in.
+    pub fn has_name(name: &str) -> bool {
+        SignIn::ALL
+            .iter()
+            .any(|sign_in| sign_in.token_name() == name)
     }
 
     /// How many of these tokens an account keeps: those that were used last.
@@ -58,7 +65,8 @@ pub async fn make_token(
     Ok(format!("{token}|{secret}"))
 }
 
-/// The same for somebody who signs in; the oldest tokens of the account's sign-ins go.
+/// The same for somebody who signs in. Of the account's tokens of such sign-ins, the least recently used are deleted if there
+/// are too many.
 pub async fn make_sign_in_token(
     records: &Records,
     user: UserId,

@@ -14,7 +14,7 @@ const SETUP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/setup");
 /// A machine of a user without sudo, with these programs besides the usual ones. Returns what setup says.
 fn setup_with(programs: &[(&str, &str)]) -> String {
     let home = tempfile::tempdir().unwrap();
-    run_setup(home.path(), &[], programs)
+    run_setup(home.path(), &[], programs, 1)
 }
 
 /// A folder with the usual programs, and these.
@@ -35,8 +35,8 @@ fn programs_of(programs: &[(&str, &str)]) -> TempDir {
     bin
 }
 
-/// The same with this home folder and these arguments.
-fn run_setup(home: &Path, arguments: &[&str], programs: &[(&str, &str)]) -> String {
+/// Runs setup on a machine with these programs besides the usual ones. Checks its exit code and returns what it says.
+fn run_setup(home: &Path, arguments: &[&str], programs: &[(&str, &str)], code: i32) -> String {
     let bin = programs_of(programs);
     let output = Command::new(bin.path().join("bash"))
         .arg(SETUP)
@@ -49,7 +49,7 @@ fn run_setup(home: &Path, arguments: &[&str], programs: &[(&str, &str)]) -> Stri
         .unwrap();
     assert_eq!(
         output.status.code(),
-        Some(1),
+        Some(code),
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
@@ -86,7 +86,7 @@ fn setup_installs_rust_where_it_may_and_goes_on() {
         ("curl", INSTALLER),
         ("cargo", "cargo 1.63.0 (fd9c4297c 2022-07-01)"),
     ];
-    let said = run_setup(home.path(), &["--yes"], &programs);
+    let said = run_setup(home.path(), &["--yes"], &programs, 1);
     assert!(said.contains("installer -y"), "{said}");
     assert!(home.path().join(".cargo/bin/cargo").exists(), "{said}");
     // It has gone on to what is missing besides.
@@ -94,8 +94,43 @@ fn setup_installs_rust_where_it_may_and_goes_on() {
         said.contains("sudo apt-get install -y fuse3 g++ gcc\n"),
         "{said}"
     );
-    let again = run_setup(home.path(), &[], &[]);
+    let again = run_setup(home.path(), &[], &[], 1);
     assert!(!again.contains("Rust"), "{again}");
+}
+
+/// Apt offers rustup once its lists are updated, and installs compilers.
+const APT_WITH_LISTS: &str = r##"' ; case "$*" in
+  *update*) : > "$HOME/updated" ;;
+  *install*) : > "${0%/*}/cc"; chmod +x "${0%/*}/cc" ;;
+esac; : '"##;
+const APT_CACHE: &str = r##"' ; [ ! -e "$HOME/updated" ] || echo "  Candidate: 1.27.1"; : '"##;
+
+#[test]
+fn setup_that_gets_rust_without_the_rustup_of_apt_has_not_failed() {
+    let home = tempfile::tempdir().unwrap();
+    let programs = [
+        ("id", "0"),
+        ("c++", ""),
+        ("fusermount3", ""),
+        ("curl", INSTALLER),
+        ("apt-get", APT_WITH_LISTS),
+        ("apt-cache", APT_CACHE),
+    ];
+    let said = run_setup(home.path(), &["--yes"], &programs, 0);
+    assert!(home.path().join("updated").exists(), "{said}");
+    assert!(said.contains("Installing gcc "), "{said}");
+    assert!(said.contains("installer -y"), "{said}");
+    // A user who may not install packages has all but Rust.
+    let home = tempfile::tempdir().unwrap();
+    let programs = [
+        ("cc", ""),
+        ("c++", ""),
+        ("fusermount3", ""),
+        ("curl", INSTALLER),
+        ("apt-cache", "  Candidate: 1.27.1"),
+    ];
+    let said = run_setup(home.path(), &["--yes"], &programs, 0);
+    assert!(said.contains("installer -y"), "{said}");
 }
 
 #[test]
@@ -129,15 +164,15 @@ fn on_a_terminal_one_question_names_all_packages_with_their_size() {
         let rust = ("cargo", "cargo 1.63.0 (fd9c4297c 2022-07-01)");
         let programs = [rust, ("curl", INSTALLER), ("apt-get", APT), ("sudo", SUDO)];
         let bin = programs_of(&programs);
-        let line = format!(
-            "echo {answer} | PATH={bin} HOME={home} script -qec '{bin}/bash {SETUP} --tests' /dev/null",
-            bin = bin.path().display(),
-            home = home.path().display(),
-        );
         // `script` gives the command a terminal, and is not on that machine.
         let script = ["/usr/bin/script", "/bin/script"];
         let script = script.iter().find(|path| Path::new(path).exists());
-        let line = line.replace("script -qec", &format!("{} -qec", script.unwrap()));
+        let line = format!(
+            "echo {answer} | PATH={bin} HOME={home} {script} -qec '{bin}/bash {SETUP} --tests' /dev/null",
+            script = script.unwrap(),
+            bin = bin.path().display(),
+            home = home.path().display(),
+        );
         let output = Command::new("/bin/sh")
             .args(["-c", &line])
             .env_remove("CARGO_HOME")

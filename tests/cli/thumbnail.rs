@@ -225,6 +225,22 @@ fn file_managers_are_set_up_for_one_user_and_doctor_says_so() {
     let thumbnailer = fs::read_to_string(bench.path("data/thumbnailers/assetfs.thumbnailer"));
     let program = fs::canonicalize(ASSETFS).unwrap();
     assert!(thumbnailer.unwrap().contains(program.to_str().unwrap()));
+    // Without the program that reads the media types it fails, and the same command repeats that step.
+    let mut command = Command::new(ASSETFS);
+    let command = command.args(["thumbnail", "--remove-setup"]);
+    let command = command.env("XDG_DATA_HOME", bench.path("data"));
+    let failed = Ran(command.env("PATH", bench.path("none")).output().unwrap());
+    assert!(
+        failed.err().contains("then repeat this command"),
+        "{}",
+        failed.err()
+    );
+    let failed = Ran(command.output().unwrap());
+    assert!(
+        failed.err().contains("then repeat this command"),
+        "{}",
+        failed.err()
+    );
     run(&["thumbnail", "--remove-setup"]).expect(0);
     assert!(!bench.path("data/thumbnailers/assetfs.thumbnailer").exists());
     assert!(pictures().contains("thumbnail --setup"), "{}", pictures());

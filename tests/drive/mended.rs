@@ -70,6 +70,20 @@ async fn what_was_refused_in_a_zip_is_listed_until_the_zip_is_removed_or_has_ano
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_was_refused_at_a_zip_stays_when_the_zip_is_read() {
+    let (_account, mounted) = Account::mounted().await;
+    let tree = &mounted.tree;
+    let zip = "/rawmodels/pair.zip";
+    tree.write(zip, &pair()).await.unwrap();
+    let refused = tree.set_xattr(zip, "user.assetfs.mine", "x").await;
+    refused.unwrap_err();
+    let shown = tree.list("/rawmodels/pair").await.unwrap();
+    assert_eq!(shown, ["a.gltf", "b.gltf"]);
+    assert_eq!(listed(&mounted), [zip]);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_zip_that_cannot_be_used_is_listed_until_a_whole_one_has_its_place() {
     let (_account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;

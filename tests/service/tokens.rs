@@ -44,6 +44,22 @@ async fn a_bad_token_is_answered_as_the_spec_says() {
 }
 
 #[tokio::test]
+async fn no_token_can_be_given_a_name_by_which_it_would_expire() {
+    let service = Fixture::start().await;
+    for name in ["sign-in (e-mail and password)", "page (sign-in link)"] {
+        let body = json!({ "name": name });
+        let refused = service.post("/api/v2/user/tokens/create", body).await;
+        let message = refused.expect(400).json()["message"].to_string();
+        assert!(message.contains("tokens of sign-ins"), "{message}");
+    }
+    let list = service.get(TOKENS).await.expect(200).json();
+    assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
+    let body = json!({ "name": "sign-in" });
+    let made = service.post("/api/v2/user/tokens/create", body).await;
+    made.expect(200);
+}
+
+#[tokio::test]
 async fn a_token_is_shown_once_listed_and_ended() {
     let service = Fixture::start().await;
     let made = service

@@ -13,8 +13,7 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// `1.5 MB`, in powers of 1000, as file managers show it and as sizes are given on the command line (`20G`). The one way in
-/// which numbers of bytes are said.
+/// `1.5 MB`, in powers of 1000, as file managers show it and as sizes are given on the command line (`20G`).
 pub fn bytes(number: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut value = number as f64;

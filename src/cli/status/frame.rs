@@ -28,18 +28,26 @@ pub(super) fn frame(
             reason.unwrap_or("the service cannot be reached")
         ));
     }
-    let transfers = status.transfers.iter().map(|it| transfer_line(it, width));
-    let waiting =
-        waiting(status).map(|(path, status)| format!("· {}  {status}", shortened(path, width / 2)));
-    let failures = other_failures(status).flat_map(|(word, line)| {
+    let transfers = status.transfers.iter();
+    let transfers = transfers.map(|it| vec![transfer_line(it, width)]);
+    let failures = other_failures(status).map(|(word, line)| {
         let name = shortened(&line.path, width / 2);
         wrapped(&format!("! {name}  {word}: {}", line.why), width)
     });
-    let body: Vec<String> = transfers.chain(waiting).chain(failures).collect();
-    let room = height.saturating_sub(head.len() + 3).max(1);
-    let hidden = body.len().saturating_sub(room);
+    let waiting = waiting(status)
+        .map(|(path, status)| vec![format!("· {}  {status}", shortened(path, width / 2))]);
+    let mut room = height.saturating_sub(head.len() + 3).max(1);
+    let mut hidden = 0;
     let mut lines = head;
-    lines.extend(body.into_iter().take(room));
+    for mut item in transfers.chain(failures).chain(waiting) {
+        if room == 0 {
+            hidden += 1;
+            continue;
+        }
+        shorten_lines(&mut item, room);
+        room -= item.len();
+        lines.extend(item);
+    }
     if hidden > 0 {
         lines.push(format!("  … and {hidden} more"));
     }
@@ -67,11 +75,16 @@ fn wrapped(text: &str, columns: usize) -> Vec<String> {
             lines.push(format!("    {word}"));
         }
     }
-    if lines.len() > REASON_LINES {
-        lines.truncate(REASON_LINES);
-        lines[REASON_LINES - 1].push_str(" …");
-    }
+    shorten_lines(&mut lines, REASON_LINES);
     lines
+}
+
+/// Leaves at most `count` lines, which is not 0, and marks what was left out.
+fn shorten_lines(lines: &mut Vec<String>, count: usize) {
+    if lines.len() > count {
+        lines.truncate(count);
+        lines[count - 1].push_str(" …");
+    }
 }
 
 /// Drafts that are not on their way, and jobs.
@@ -301,6 +314,25 @@ mod tests {
         assert!(shown.contains(&line), "{frame:#?}");
         assert!(shown.ends_with("1 failure"), "{frame:#?}");
         assert!(frame.iter().all(|line| line.chars().count() < 60));
+    }
+
+    #[test]
+    fn failures_stand_before_what_waits_and_are_counted_once_each() {
+        let failure = |number: u64| FailureLine {
+            path: format!("/rawmodels/pair{number}"),
+            why: "sent as one model, of which only a.gltf is read; copy b.gltf in again".into(),
+            at: None,
+        };
+        let status = MountStatus {
+            transfers: Vec::new(),
+            failures: (0..3).map(failure).collect(),
+            ..ten_uploads()
+        };
+        let frame = frame(Path::new("/mnt"), &status, 0, (60, 7));
+        assert!(frame[1].starts_with("! pair0  failed: "), "{frame:#?}");
+        assert!(frame[3].starts_with("! pair1  failed: "), "{frame:#?}");
+        // A draft, a job and a failure.
+        assert_eq!(frame[4], "  … and 3 more", "{frame:#?}");
     }
 
     #[test]

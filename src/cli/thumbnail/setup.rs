@@ -63,12 +63,17 @@ pub(super) fn remove() -> Result<Exit> {
             }
         }
     }
-    if !is_any {
-        eprintln!("Nothing is set up for this user.");
-        return Ok(Exit::Done);
+    // Also if nothing was removed: an earlier run may have failed here.
+    if dir.join("mime").is_dir() {
+        update_media_types(&dir)?;
     }
-    update_media_types(&dir)?;
-    eprintln!("Sign out and in again, so that the file managers read it.");
+    eprintln!(
+        "{}",
+        match is_any {
+            true => "Sign out and in again, so that the file managers read it.",
+            false => "Nothing is set up for this user.",
+        }
+    );
     Ok(Exit::Done)
 }
 

@@ -24,7 +24,8 @@ pub async fn staged_zip(catalog: &Arc<Catalog>, draft: DraftId) -> Option<Arc<St
     let found = match read_zip(catalog, draft, &zip).await {
         // An earlier content of the zip may have been unusable.
         Ok(found) => {
-            catalog.failures.clear(&zip_path(catalog, draft, &zip));
+            let path = zip_path(catalog, draft, &zip);
+            catalog.failures.clear_background_work(&path);
             (!found.map.is_empty()).then(|| Arc::new(found))
         }
         Err(DriveError::Invalid(why)) => {

@@ -23,9 +23,13 @@ const PROGRAM: &str = env!("CARGO_PKG_NAME");
 
 /// The last failure of a node: of an operation, or of work in the background.
 pub fn why(tree: &Tree, node: &Node) -> Option<String> {
-    forget_gone(tree);
     let path = node.path(tree);
-    let at_other_path = || tree.failures().of(&node.other_path(tree)?);
+    forget_gone(tree, &path);
+    let at_other_path = || {
+        let path = node.other_path(tree)?;
+        forget_gone(tree, &path);
+        tree.failures().of(&path)
+    };
     let of_operation = tree.failures().of(&path).or_else(at_other_path);
     let own = of_operation.or_else(|| node.failure(tree));
     let own = own.or_else(|| tree.failures().warning_of(&path));

@@ -22,7 +22,7 @@ const FAILURES_SHOWN: usize = 20;
 
 /// The state of the mount, as far as it is known without requests.
 pub fn mount_status(tree: &Tree) -> MountStatus {
-    forget_gone(tree);
+    forget_gone(tree, "/");
     let kernel_use = tree.kernel_use();
     let offline = tree.catalog().offline_reason();
     let transfers = tree.outbox().uploads().transfers();
@@ -68,12 +68,13 @@ pub fn mount_status(tree: &Tree) -> MountStatus {
     }
 }
 
-/// Ends the failures of models that are gone, or that have another name: their cause is mended, or gone with them.
-pub fn forget_gone(tree: &Tree) {
+/// Ends the failures at `top` and below it that are about models that are gone or have another name: there is nothing left
+/// to mend at these paths.
+pub fn forget_gone(tree: &Tree, top: &str) {
     if tree.failures().is_empty() {
         return;
     }
-    let mut failed = tree.failures().of_models();
+    let mut failed = tree.failures().of_models(top);
     failed.retain(|(path, model)| !is_at(tree, *model, path));
     tree.failures().forget(&failed);
 }

@@ -1,5 +1,5 @@
 //! Messages of refused operations: the operation, the reason, and what to do instead. Paths are given from the top of the
-//! drive, and said as [`shown_path`].
+//! drive; messages name them by [`shown_path`].
 
 use std::ffi::OsStr;
 

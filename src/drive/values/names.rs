@@ -18,8 +18,8 @@ pub const HIDDEN_FOLDER: &str = ".assetfs";
 /// Replaces the empty name.
 const EMPTY: &str = "%-";
 
-/// A path from the top of the drive for a message: as a user knows it below the mount point, which the drive does not know.
-/// So it has no slash before it, which would be a path of the machine.
+/// A path from the top of the drive for a message. Without the leading slash, so that it does not look like a path of the
+/// machine.
 pub fn shown_path(path: &str) -> &str {
     match path.trim_start_matches('/') {
         "" => "the top folder",

@@ -7,13 +7,18 @@ use serde_json::Value;
 use super::body::Fields;
 use super::error::ApiError;
 use super::request::{ApiCall, JsonReply};
-use crate::service::new_token::make_token;
+use crate::service::new_token::{SignIn, make_token};
 use crate::service::records::TokenRow;
 use crate::wire::{ApiToken, TokenForm};
 
 pub async fn create(call: ApiCall, mut fields: Fields) -> Result<String, ApiError> {
     let name = fields.name("name");
     fields.finish()?;
+    if SignIn::has_name(&name) {
+        let reason =
+            format!("The name \"{name}\" is for tokens of sign-ins, which expire; choose another.");
+        return Err(ApiError::BadRequest(reason));
+    }
     Ok(make_token(call.records(), call.user, &name).await?)
 }
 
