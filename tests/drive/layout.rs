@@ -272,7 +272,7 @@ async fn other_peoples_incomplete_assets_are_folders_without_files() {
         tree.read_text("/rawmodels/theirs/.assetfs/status")
             .await
             .unwrap(),
-        "incomplete\n"
+        "uploading: not all of its files are there yet\n"
     );
     mounted.close().await;
 }

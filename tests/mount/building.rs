@@ -216,7 +216,7 @@ fn forget_notes(fixture: &Fixture) {
         let id = &asset["id"];
         for tag in asset["tags"].as_array().unwrap() {
             let url = format!(
-                "{}/api/v2/rawmodel/{id}/tags/{}",
+                "{}api/v2/rawmodel/{id}/tags/{}",
                 fixture.service.base_url, tag["id"]
             );
             request(reqwest::Method::DELETE, &url, &fixture.service.token());

@@ -267,7 +267,7 @@ fn every_command_that_succeeds_prints_the_lines_of_its_schema() {
         &["convert", model, "obj"],
         &["pin", model],
         &["unpin", model],
-        &["check", "models/m0.glb", "mnt/rawmodels/m0.glb"],
+        &["check", "models/m0.glb", "mnt/rawmodels/m0/m0.glb"],
         &["cache", "info", "mnt"],
         &["cache", "verify", "mnt"],
         &["cache", "clear", "mnt"],

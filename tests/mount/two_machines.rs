@@ -309,7 +309,9 @@ fn what_one_machine_cancels_stays_for_the_other_that_sends_the_same() {
         for model in &models {
             wait_until("both send", || status(model).starts_with("uploading"));
         }
-        assert_eq!(fixture.service.assets().len(), 1);
+        wait_until("the service knows one model", || {
+            fixture.service.assets().len() == 1
+        });
         run(assetfs("cancel", &models[cancels]));
         let other = &models[1 - cancels];
         run(assetfs("wait", other));

@@ -176,10 +176,13 @@ fn list_shows_drafts_models_and_results_with_states_and_bytes() {
         table.contains("complete") && table.contains("small"),
         "{table}"
     );
-    // The last but one column has names of texts, which need not be those of presets.
+    // The column "text" has names of texts, which need not be those of presets.
     let head = table.lines().find(|line| line.starts_with("results"));
     let columns: Vec<&str> = head.unwrap().split_whitespace().collect();
-    assert!(columns.ends_with(&["source", "text", "stale"]), "{table}");
+    assert!(
+        columns.ends_with(&["source", "text", "stale", "made", "by"]),
+        "{table}"
+    );
 }
 
 #[test]

@@ -280,7 +280,7 @@ async fn a_large_account_is_paged_searched_and_read_like_a_small_one() {
         .await
         .expect(200);
     let storage = service.get("/api/v2/user/storage").await.json();
-    let quota = 100_u64 << 30;
+    let quota = 100_000_000_000_u64;
     let thumbnail = include_bytes!("../../src/service/sample_thumbnail.jpg").len() as u64;
     assert_eq!(storage["storage_left"], quota - (12 + thumbnail) * 2_499);
 }
