@@ -65,7 +65,8 @@ impl Stage {
         if let Op::RemoveAll(name) = op
             && self.model.replaced.iter().any(|(old, _)| old == name)
         {
-            self.compare(&[self.model.clone()], number)?;
+            let now = [self.model.clone()];
+            self.compare(&now, number)?;
         }
         let before = self.model.clone();
         let expected = self.model.apply(actor, op);
