@@ -164,7 +164,7 @@ pub(super) fn line(event: &HistoryEvent) -> String {
         HistoryKind::Unmounted => "unmounted",
         HistoryKind::Begun => "begun",
         HistoryKind::State => "",
-        // The state says it: `complete` of a model, `done` of a job.
+        // The reason is the status line, which begins with `complete` for a model and `done` for a job.
         HistoryKind::Completed if event.reason.is_some() => "",
         HistoryKind::Uploaded => "uploaded",
         HistoryKind::Completed => "completed",

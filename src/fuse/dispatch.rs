@@ -91,7 +91,8 @@ impl Dispatcher {
         }
     }
 
-    /// Polls on a blocking thread, which answers a ready result itself: each further thread costs as much as a small request.
+    /// Polls on a blocking thread, which answers a ready result itself: a switch to another thread takes as long as a small
+    /// request.
     fn answer_off_session<T: Send + 'static>(
         &self,
         tid: u32,
@@ -160,7 +161,7 @@ fn poll_here<T>(work: &mut Work<T>, woken: &Arc<RequestWaker>) -> Poll<Result<T,
     }
 }
 
-/// Waits until `work` may go on, and polls it on a blocking thread then, until it has a result.
+/// Polls `work` on a blocking thread each time it is woken, until it has a result or its caller is being killed.
 async fn wait_off_session<T: Send + 'static>(
     tid: u32,
     mut work: Work<T>,

@@ -1,7 +1,7 @@
 //! Open modes of files. The kernel allows one mode per inode at a time: a second open in another mode, or with
 //! another backing file, fails with EIO. So the first open of an inode chooses the mode, and later opens use
-//! the same until the last close. The same holds for a file that is written without the page cache: the kernel drops
-//! the pages of a range before it writes it, so a reader with pages of its own could keep old bytes.
+//! the same until the last close. A file that a program writes without the page cache is also read without it until then:
+//! the kernel drops the pages of a range before it writes the range, so a reader that uses the cache could keep old bytes.
 //!
 //! Invariant: no write reaches a backing file. The kernel opens it with the flags of whoever opens the file, and asks
 //! for no permission; FOPEN_DIRECT_IO beside FOPEN_PASSTHROUGH sends the requests of an open to the drive (Linux,
@@ -31,7 +31,7 @@ pub(super) enum KernelMode {
 pub(super) struct OpenModes {
     open: Mutex<HashMap<Ino, OpenInode>>,
     passthrough: Mutex<Passthrough>,
-    /// A file without the page cache can be mapped (Linux 6.6), so writers may go without it.
+    /// The kernel can map a file that is open without the page cache (Linux 6.6), so writers may open it in that way.
     maps_direct: AtomicBool,
 }
 

@@ -229,7 +229,7 @@ impl ItemStatus {
 }
 
 impl fmt::Display for ItemStatus {
-    /// One line. It begins with the word of the state, with spaces for `_`: there is one word for a state everywhere.
+    /// One line. It begins with the word of the state, in which spaces replace `_`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ItemStatus::Draft => f.write_str("draft"),

@@ -7,7 +7,7 @@ use super::records::{Records, RecordsError};
 use super::secrets::hash_secret;
 use crate::wire::UserId;
 
-/// How somebody signed in. The records know it by the name of the token alone, so users cannot give these names.
+/// How somebody signed in. Only the name of a token says so, therefore no user may give a token one of these names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignIn {
     /// By a link to the page.

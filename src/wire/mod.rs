@@ -69,6 +69,7 @@ pub use status::{ConversionStatus, JobState, OptimizationStatus, UploadStatus};
 pub use strict_json::strict_json;
 pub use tag::{
     NOTE_PREFIX, REQUEST_PREFIX, Tag, TagName, TagsRequest, is_found_by_notes, is_own_tag,
+    search_terms,
 };
 pub use time::Timestamp;
 pub use token::{ApiToken, CreateToken, SignInCode, TokenForm};

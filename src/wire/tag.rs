@@ -20,21 +20,26 @@ pub fn is_own_tag(name: &str) -> bool {
     name.starts_with(NOTE_PREFIX) || name.strip_prefix(REQUEST_PREFIX).is_some_and(is_random)
 }
 
-/// True for what a search finds only because a drive has noted something on it.
-pub fn is_found_by_notes(query: &str, name: &str, tags: &[Tag]) -> bool {
-    // Phrases are in quotes.
+/// The terms of a search, in lower case: words, and phrases in quotes. An unclosed quote reaches to the end.
+pub fn search_terms(query: &str) -> Vec<String> {
     let parts = query.split('"').enumerate();
     let terms = parts.flat_map(|(number, part)| match number % 2 {
         0 => part.split_whitespace().collect(),
         _ => vec![part],
     });
-    let terms = terms.map(str::to_lowercase).filter(|it| !it.is_empty());
+    let terms = terms.filter(|term| !term.is_empty());
+    terms.map(str::to_lowercase).collect()
+}
+
+/// True for what a search finds only because a drive has noted something on it.
+pub fn is_found_by_notes(query: &str, name: &str, tags: &[Tag]) -> bool {
     let (notes, theirs): (Vec<&Tag>, Vec<&Tag>) = tags.iter().partition(|it| is_own_tag(&it.name));
     let is_in = |tags: &[&Tag], term: &str| {
         tags.iter()
             .any(|tag| tag.name.to_lowercase().contains(term))
     };
     let name = name.to_lowercase();
+    let terms = search_terms(query).into_iter();
     let mut terms = terms.filter(|term| !name.contains(term.as_str()) && !is_in(&theirs, term));
     terms.any(|term| is_in(&notes, &term))
 }

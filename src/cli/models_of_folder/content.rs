@@ -78,8 +78,8 @@ pub(in crate::cli) fn compare(
     })
 }
 
-/// Compares a zip with a model that shows what was in the zip it was made of. If both have files of the same names, their
-/// checksums tell; else the model may be of a service that names them in another way.
+/// Compares a zip with a model that was made of a zip and shows the files in it. Files of the same names are compared by their
+/// checksums. If the names differ, the service may have changed them, so the result is [`Content::Unknown`].
 fn compare_zip(zip: &SourceFile, source: &NewFiles, model: &Path) -> Result<Content> {
     let opened = given_files::open(&zip.at).with_context(|| zip.at.display().to_string())?;
     let Ok(mut inside) = files_of_zip(&opened) else {
@@ -88,16 +88,15 @@ fn compare_zip(zip: &SourceFile, source: &NewFiles, model: &Path) -> Result<Cont
     inside.retain(|file| !is_never_sent(&file.path));
     inside.sort_by(|a, b| Path::new(&a.path).cmp(Path::new(&b.path)));
     let there = own_files(model, source)?;
-    let mut pairs = inside.iter().zip(&there);
-    if inside.len() != there.len() || pairs.any(|(a, b)| Path::new(&a.path) != b.path) {
+    let pairs = || inside.iter().zip(&there);
+    if inside.len() != there.len() || pairs().any(|(a, b)| Path::new(&a.path) != b.path) {
         return Ok(Content::Unknown);
     }
-    let mut pairs = inside.iter().zip(&there);
-    if pairs.any(|(here, file)| here.size != file.len) {
+    if pairs().any(|(here, file)| here.size != file.len) {
         return Ok(Content::Other);
     }
-    // The files of the model are read for that, so it comes last.
-    for (here, file) in inside.iter().zip(&there) {
+    // Last, because it reads the files of the model.
+    for (here, file) in pairs() {
         if crc_of(&files::at(model, file))? != here.crc {
             return Ok(Content::Other);
         }

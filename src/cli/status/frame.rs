@@ -63,7 +63,7 @@ pub(super) fn other_failures(
     failed.chain(status.other_refusals().map(|line| ("refused", line)))
 }
 
-/// A text in lines of so many columns, broken at spaces; at most [`REASON_LINES`].
+/// Breaks a text at spaces into lines of at most `columns` characters, and keeps the first [`REASON_LINES`] lines.
 fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

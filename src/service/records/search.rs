@@ -3,6 +3,8 @@
 //! A search is a list of terms, each of which must occur in the name or in a tag. Case is ignored. A quoted phrase is
 //! one term. Listings of models can be narrowed further, and have an order.
 
+use crate::wire::search_terms;
+
 /// Longer terms match nothing.
 const MAX_TERM_BYTES: usize = 2_048;
 const MAX_TERMS: usize = 16;
@@ -64,17 +66,9 @@ impl ListOrder {
 }
 
 impl Search {
-    /// Parses `q`: words and quoted phrases. An unclosed quote reaches to the end.
+    /// Parses `q` ([`search_terms`]).
     pub fn parse(q: &str) -> Search {
-        let mut terms = Vec::new();
-        for (number, part) in q.split('"').enumerate() {
-            if number % 2 == 1 {
-                terms.push(part.to_lowercase());
-            } else {
-                terms.extend(part.split_whitespace().map(str::to_lowercase));
-            }
-        }
-        terms.retain(|term| !term.is_empty());
+        let mut terms = search_terms(q);
         terms.truncate(MAX_TERMS);
         Search {
             terms,

@@ -17,7 +17,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::known::{KnownAsset, KnownRapid};
 use crate::drive::values::names::{original_name, split_id};
 use crate::drive::values::node::Family;
-use crate::wire::{AssetId, ModelId, RapidId, is_found_by_notes};
+use crate::wire::{AssetId, ModelId, RapidId, Tag, is_found_by_notes};
 
 /// Maximum number of stored searches.
 const MAX_KEPT: usize = 64;
@@ -112,18 +112,17 @@ impl Hits {
 async fn hits(catalog: &Catalog, family: Family, query: ListQuery) -> DriveResult<(Hits, u64)> {
     let (client, now) = (&catalog.client, Priority::Interactive);
     let asked = query.q.clone().unwrap_or_default();
+    let is_hit = |name: &str, tags: &[Tag]| !is_found_by_notes(&asked, name, tags);
     Ok(match family {
         Family::Raw => {
             let reply = send_with_deadline(catalog, client.assets().list(query, now)).await?;
-            let found = reply.data.iter();
-            let found = found.filter(|it| !is_found_by_notes(&asked, &it.name, &it.tags));
+            let found = reply.data.iter().filter(|it| is_hit(&it.name, &it.tags));
             let rows = found.map(KnownAsset::from_record);
             (Hits::Assets(rows.collect()), reply.meta.last_page)
         }
         Family::Rapid => {
             let reply = send_with_deadline(catalog, client.rapids().list(query, now)).await?;
-            let found = reply.data.iter();
-            let found = found.filter(|it| !is_found_by_notes(&asked, &it.name, &it.tags));
+            let found = reply.data.iter().filter(|it| is_hit(&it.name, &it.tags));
             let rows = found.map(|record| rapid_row(catalog, record));
             (Hits::Rapids(rows.collect()), reply.meta.last_page)
         }
