@@ -239,11 +239,11 @@ impl OpenObject {
         }
     }
 
-    /// False if the data of a complete object has changed since this process wrote it. Then all blocks are marked as not
-    /// verified. Two cases count as unchanged: an incomplete object, whose file this process changes all the time, and a
-    /// deleted file, which the deletion changed and which nobody else can open.
+    /// False if the data of a complete object has changed since this process wrote or opened it. Then all blocks are marked
+    /// as not verified. Two cases count as unchanged: an incomplete object, whose file this process changes all the time,
+    /// and one that this process has deleted, which nobody else can open.
     fn check_untouched(&self) -> bool {
-        if !self.blocks.is_verified_whole() || self.detached.load(Ordering::Acquire) {
+        if !self.blocks.is_complete() || self.detached.load(Ordering::Acquire) {
             return true;
         }
         let Some(at) = ChangeTime::of(&self.data) else {

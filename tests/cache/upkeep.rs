@@ -95,6 +95,26 @@ fn verify_finds_every_damaged_block_and_only_those() {
 
 /// A file is damaged while the cache is in use: no damaged byte is read, also from an object that was verified before.
 #[test]
+fn a_file_that_changed_before_it_was_verified_is_passed_on_once_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = key("a", 10 * BLOCK_LEN_BYTES, 1);
+    let cache = BlockCache::open(dir.path(), PLENTY).unwrap();
+    fill(&cache.object(&key).unwrap());
+    // Some file systems keep the time in steps of a timer tick.
+    let later = || std::thread::sleep(std::time::Duration::from_millis(20));
+    let path = &data_files(dir.path())[0];
+    later();
+    let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.set_modified(std::time::SystemTime::now()).unwrap();
+    let object = cache.object(&key).unwrap();
+    assert!(object.is_complete() && object.file().is_none());
+    later();
+    fs::remove_file(path).unwrap();
+    assert!(object.verify().unwrap());
+    assert!(object.file().is_some(), "what was verified is as it was");
+}
+
+#[test]
 fn damage_to_a_verified_file_is_noticed_by_the_next_read() {
     let dir = tempfile::tempdir().unwrap();
     let key = key("a", 10 * BLOCK_LEN_BYTES, 1);
