@@ -30,6 +30,8 @@ pub enum OutboxEvent {
     NameTaken { old: AssetId, new: AssetId },
     /// The state of an asset changed.
     AssetChanged(AssetId),
+    /// An upload that was given up here is over: its asset is gone, or stays because another machine has joined it.
+    AssetGivenUp(AssetId),
     /// The state of a job changed.
     JobChanged(JobFolder, String),
     /// A rapid model was made or changed.

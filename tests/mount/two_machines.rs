@@ -312,6 +312,10 @@ fn what_one_machine_cancels_stays_for_the_other_that_sends_the_same() {
         wait_until("the service knows one model", || {
             fixture.service.assets().len() == 1
         });
+        // It is listed while the drafts have its name.
+        for root in [fixture.root(), second.root()] {
+            fs::write(root.join(".assetfs/ctl"), "refresh\n").unwrap();
+        }
         run(assetfs("cancel", &models[cancels]));
         let other = &models[1 - cancels];
         run(assetfs("wait", other));

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use crate::drive::catalog::account::{mark_points_stale, room_changed};
 use crate::drive::catalog::change::Change;
 use crate::drive::catalog::listings::freshness::{is_listed, mark_stale};
-use crate::drive::catalog::listings::records::{apply_names, store_asset, store_rapid};
+use crate::drive::catalog::listings::records::{apply_names, name_anew, store_asset, store_rapid};
 use crate::drive::catalog::listings::refresh_listing;
 use crate::drive::catalog::maps::store::rapid_ended;
 use crate::drive::catalog::models::{
@@ -36,6 +36,10 @@ pub async fn follow(
             OutboxEvent::AssetCreated { draft, asset } => asset_created(&catalog, draft, asset),
             OutboxEvent::NameTaken { old, new } => apply_names(&catalog, &[old, new]),
             OutboxEvent::AssetChanged(asset) => asset_moved(&catalog, asset),
+            OutboxEvent::AssetGivenUp(asset) => {
+                name_anew(&catalog, asset);
+                asset_moved(&catalog, asset);
+            }
             OutboxEvent::JobChanged(folder, name) => {
                 mark_points_stale(&catalog);
                 job_changed(&catalog, &folder, &name);

@@ -32,6 +32,8 @@ pub struct DraftsMemory {
     pub pending_removals: Vec<(Ticket, ContentId)>,
     /// Why unwanted assets are not deleted yet.
     pub not_deleted: BTreeMap<AssetId, String>,
+    /// Assets that were given up here and stay for another machine, until that is reported.
+    pub left: Vec<AssetId>,
     /// Attempts for which a start request is in flight.
     pub starting: HashSet<u64>,
     activity: HashMap<DraftId, Activity>,
@@ -73,6 +75,7 @@ impl DraftsMemory {
             findings: Findings::default(),
             pending_removals: Vec::new(),
             not_deleted: BTreeMap::new(),
+            left: Vec::new(),
             starting: HashSet::new(),
             activity,
             processes: Processes::default(),
@@ -90,6 +93,9 @@ impl DraftsMemory {
         };
         let applied = record.apply_to(&mut self.state);
         for fate in std::mem::take(&mut self.state.fates) {
+            if let ModelFate::AssetLeft(asset) = fate {
+                self.left.push(asset);
+            }
             (self.on_fate)(fate);
         }
         applied.map_err(|error| OutboxError::Journal {

@@ -75,7 +75,7 @@ pub fn follow(jobs: &mut JobBook, fate: ModelFate) {
     match fate {
         ModelFate::Accepted { draft, asset } => jobs.draft_became(draft, asset),
         ModelFate::DraftRemoved(draft) => jobs.draft_gone(draft),
-        ModelFate::AssetGone(asset) => jobs.asset_gone(asset),
+        ModelFate::AssetGone(asset) | ModelFate::AssetLeft(asset) => jobs.asset_gone(asset),
     }
 }
 

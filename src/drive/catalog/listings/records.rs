@@ -178,6 +178,19 @@ pub fn apply_names(catalog: &Catalog, assets: &[AssetId]) {
     store_some(catalog, &ASSETS, rows.collect(), Instant::now());
 }
 
+/// Names an asset as one that has just appeared. While it was not shown, a draft may have had its name.
+pub fn name_anew(catalog: &Catalog, asset: AssetId) {
+    let rows: Vec<_> = catalog.asset(asset).into_iter().collect();
+    learn(catalog, &ASSETS, rows, |listing, rows, taken| {
+        listing.forget_name(asset.0);
+        let now = Instant::now();
+        let mut changes = listing.put_all(rows, now, now, taken);
+        let is_other = |(id, old): &(u64, String)| listing.name(*id) != Some(old);
+        changes.renamed.retain(is_other);
+        Some(changes)
+    });
+}
+
 /// An asset that was copied in here keeps the name of its draft, or that of the version before it.
 fn keep_draft_name(catalog: &Catalog, known: &mut Known, row: &impl Record) {
     let asset = AssetId(row.number());

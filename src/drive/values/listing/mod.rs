@@ -272,6 +272,13 @@ impl<R: Record> Listing<R> {
             .extend(displaced.map(|other| (other, name.to_owned())));
     }
 
+    /// Forgets the name of a record; it gets one again when it is stored.
+    pub fn forget_name(&mut self, id: u64) {
+        let name = self.claims.name(id).map(str::to_owned);
+        self.renamed.extend(name.map(|name| (id, name)));
+        self.claims.release(id);
+    }
+
     /// Gives the name of one record to another; see [`NameClaims::hand_over`].
     pub fn hand_over(
         &mut self,

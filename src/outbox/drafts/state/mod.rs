@@ -66,6 +66,8 @@ pub enum ModelFate {
     },
     DraftRemoved(DraftId),
     AssetGone(AssetId),
+    /// Given up here; it stays for the machine that started it.
+    AssetLeft(AssetId),
 }
 
 /// Why a record cannot be applied. Changes are checked before they are recorded, so in practice this means that the
@@ -236,7 +238,10 @@ impl DraftsState {
             return;
         };
         match origin {
-            AssetOrigin::Joined => self.forget_asset(asset),
+            AssetOrigin::Joined => {
+                self.sent.remove(&asset);
+                self.fates.push(ModelFate::AssetLeft(asset));
+            }
             AssetOrigin::Own | AssetOrigin::Shared => self.drop_asset(asset),
         }
         if origin == AssetOrigin::Shared {

@@ -20,6 +20,9 @@ pub async fn run(parts: Arc<DraftParts>) {
     // Deletions of this run are finished by their caller.
     let mut unfinished = parts.memory().state.deletions.clone();
     loop {
+        for asset in std::mem::take(&mut parts.memory().left) {
+            parts.events.send(OutboxEvent::AssetGivenUp(asset));
+        }
         let waiting: Vec<AssetId> = parts.memory().state.discards.iter().copied().collect();
         let mut failed = false;
         if !parts.config.paused {
@@ -90,7 +93,7 @@ async fn discard(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
 pub(super) async fn record_discarded(parts: &Arc<DraftParts>, asset: AssetId) -> OutboxResult<()> {
     parts.memory().not_deleted.remove(&asset);
     let recorded = parts.record(UploadRecord::Discarded { asset }).await;
-    parts.events.send(OutboxEvent::AssetChanged(asset));
+    parts.events.send(OutboxEvent::AssetGivenUp(asset));
     recorded
 }
 
