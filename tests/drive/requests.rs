@@ -67,3 +67,39 @@ async fn results_are_walked_by_their_list_alone() {
     assert!(!relay.calls("GET", "/api/v2/rapidmodel?").is_empty());
     mounted.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_machine_looks_once_for_the_results_of_a_model() {
+    let account = Account::new().await;
+    account.add_cube().await;
+    let mounted = account.mount().await;
+    for (number, text) in TEXTS.into_iter().enumerate() {
+        mounted
+            .tree
+            .optimize("cube", text, config(10 + number))
+            .await;
+    }
+    mounted.close().await;
+
+    let (relay, client) = relayed(&account);
+    let mounted = account.mount_through(client, "elsewhere").await;
+    let [first, others @ ..] = TEXTS;
+    mounted.tree.optimize("cube", first, config(10)).await;
+    for (number, text) in others.into_iter().enumerate() {
+        let path = format!("/rawmodels/cube/optimize/{text}.json");
+        let text = config(11 + number);
+        mounted.tree.write(&path, text.as_bytes()).await.unwrap();
+    }
+    for text in others {
+        let status = format!("/rawmodels/cube/optimize/{text}.status");
+        mounted.tree.until_status(&status, "done").await;
+    }
+    assert_eq!(relay.calls("POST", "/rawmodel/optimize/").len(), 0);
+    assert_eq!(relay.calls("GET", "/1/rapidmodels").len(), 1);
+    assert_eq!(
+        relay.calls("GET", "/api/v2/rapidmodel/").len(),
+        3,
+        "each is looked at itself"
+    );
+    mounted.close().await;
+}

@@ -61,9 +61,14 @@ impl<'a> Finder<'a> {
         let mut are_named = true;
         // Those of a text for several models may be sent without a key.
         if let [result] = wanted
-            && self.had_none_of_it(result)
+            && let Some(looked) = self.parts.own.recent.results.get(&result.asset)
         {
-            return Ok((made, are_named));
+            if self.parts.client.keeps_idempotency_keys() && had_none_of_it(&looked, result) {
+                return Ok((made, are_named));
+            }
+            if looked.has_sound(&result.note) {
+                self.tagged.insert(result.asset, looked);
+            }
         }
         for result in wanted {
             let noted = self.models(result.asset).await?.find(&[&result.note]);
@@ -80,16 +85,6 @@ impl<'a> Finder<'a> {
             }
         }
         Ok((made, are_named))
-    }
-
-    /// True if the service had no such result a moment ago. One that a drive has made since has the same key, so the service
-    /// gives it instead of making another; one that was made since without a key, as on the page, is missed.
-    fn had_none_of_it(&self, wanted: &WantedResult) -> bool {
-        let had_none = |models: Arc<TaggedModels>| {
-            models.find(&[&wanted.note]).is_none() && models.without_note().next().is_none()
-        };
-        let looked = self.parts.own.recent.results.get(&wanted.asset);
-        self.parts.client.keeps_idempotency_keys() && looked.is_some_and(had_none)
     }
 
     async fn models(&mut self, asset: AssetId) -> Result<&TaggedModels, Unresolved> {
@@ -137,6 +132,12 @@ impl<'a> Finder<'a> {
         };
         Ok(compared.iter().find(is_it).map(|(model, _)| model.id))
     }
+}
+
+/// True if the service had no such result a moment ago. One that a drive has made since has the same key, so the service
+/// gives it instead of making another; one that was made since without a key, as on the page, is missed.
+fn had_none_of_it(looked: &TaggedModels, wanted: &WantedResult) -> bool {
+    looked.find(&[&wanted.note]).is_none() && looked.without_note().next().is_none()
 }
 
 async fn compare(parts: &JobParts, models: Vec<RapidModel>) -> Result<Compared, Unresolved> {

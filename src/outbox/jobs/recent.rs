@@ -1,7 +1,8 @@
 //! Lists of the service that were just requested. Many jobs that are sent together need the same ones.
 //!
-//! Invariant: such a list only tells that something was not there. What it has is requested again before it is used, because it
-//! may have changed or gone since. That an asset is complete may be used: if it was deleted since, the service refuses the job.
+//! Invariant: nothing is paid or given up because of such a list alone. What was not there is protected by an idempotency key. An
+//! asset that was complete and is deleted since is refused with its job; a result that was there is requested by itself when its job is
+//! followed, and the job fails with a reason if it is deleted since. A result that had failed is not taken from here.
 
 use std::collections::HashMap;
 use std::hash::Hash;

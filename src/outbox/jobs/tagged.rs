@@ -25,6 +25,13 @@ impl TaggedModels {
         ranked.min().map(|(_, id)| id)
     }
 
+    /// Whether one of them has the tag and did not fail.
+    pub fn has_sound(&self, tag: &str) -> bool {
+        let sound = |model: &&RapidModel| !model.optimization_status.is_failure();
+        let mut sound = self.0.iter().filter(sound);
+        sound.any(|model| model.tags.iter().any(|found| found.name == tag))
+    }
+
     pub fn has_tag(&self, rapid: RapidId, tag: &str) -> bool {
         let mut models = self.0.iter().filter(|model| model.id == rapid);
         models.any(|model| model.tags.iter().any(|found| found.name == tag))
