@@ -96,6 +96,8 @@ pub struct Listing<R> {
     /// Its freshness.
     pub belief: Freshness,
     full_pass: Option<Instant>,
+    /// When the service last said of all records, except the unlisted ones, that it has them.
+    all_seen: Option<Instant>,
     /// Records deleted through this drive: a pass that still lists them is late.
     deleted: HashMap<u64, Instant>,
     /// Renamed since changes were last taken.
@@ -104,8 +106,7 @@ pub struct Listing<R> {
     passing: Option<Passing>,
     /// Records that the last pass did not contain, but that the service may still have.
     unlisted: Vec<u64>,
-    /// Which new record gets the name of an unlisted one that is gone: the pass that lacked the one found the other under
-    /// the same name, so there were never two of them.
+    /// Which new record gets the name of an unlisted one once that is gone; see [`Listing::note_heirs`].
     heirs: HashMap<u64, u64>,
 }
 
@@ -119,6 +120,9 @@ struct Passing {
 #[derive(Debug, Clone)]
 struct Learned<R> {
     row: R,
+    /// When it was first received.
+    since: Instant,
+    /// When it was last received.
     at: Instant,
     /// Time of the last change through this drive, until a later request reports it.
     written: Option<Instant>,
@@ -134,6 +138,7 @@ impl<R: Record> Listing<R> {
             order: Order::Unknown,
             belief: Freshness::default(),
             full_pass: None,
+            all_seen: None,
             deleted: HashMap::new(),
             renamed: Vec::new(),
             passing: None,
@@ -157,6 +162,7 @@ impl<R: Record> Listing<R> {
                 .assign([(row.number(), name_parts(&row))], &HashSet::new());
             let learned = Learned {
                 row,
+                since: now,
                 at: now,
                 written: None,
             };
@@ -327,22 +333,31 @@ impl<R: Record> Listing<R> {
         changes
     }
 
-    /// Notes which of the records that appeared in a pass are named after one that the pass lacked.
-    fn note_heirs(&mut self, changes: &Changes) {
+    /// Notes which records are named after one that a pass lacked and were first received after the service last had that one:
+    /// they may be the same thing, deleted and made again. Two that were there at once keep their names.
+    fn note_heirs(&mut self) {
         self.heirs.clear();
-        for unlisted in &self.unlisted {
-            let Some(gone) = self.rows.get(unlisted) else {
-                continue;
-            };
-            let is_again = |id: &u64| {
-                let new = self.rows.get(id);
-                new.is_some_and(|new| new.row.is_again(&gone.row))
-            };
-            let heirs = changes.appeared.iter().copied().filter(is_again);
-            if let Some(heir) = heirs.min() {
-                self.heirs.insert(*unlisted, heir);
-            }
-        }
+        let gone = self.unlisted.iter();
+        let gone = gone.filter_map(|id| Some((*id, self.rows.get(id)?)));
+        let gone = gone.map(|(id, it)| {
+            (
+                id,
+                self.all_seen.map_or(it.at, |seen| seen.max(it.at)),
+                &it.row,
+            )
+        });
+        let gone: Vec<(u64, Instant, &R)> = gone.collect();
+        let Some(earliest) = gone.iter().map(|(_, last, _)| *last).min() else {
+            return;
+        };
+        let new = self.rows.iter().filter(|(_, it)| it.since > earliest);
+        let new: Vec<_> = new.collect();
+        let heirs = gone.iter().filter_map(|(id, last, gone)| {
+            let mut new = new.iter();
+            let heir = new.find(|(_, it)| it.since > *last && it.row.is_again(gone))?;
+            Some((*id, *heir.0))
+        });
+        self.heirs = heirs.collect();
     }
 
     fn learn(
@@ -368,6 +383,7 @@ impl<R: Record> Listing<R> {
         }
         for mut row in rows {
             let id = row.number();
+            let since = self.rows.get(&id).map_or(now, |known| known.since);
             match self.rows.get(&id) {
                 None => {
                     self.version += 1;
@@ -386,6 +402,7 @@ impl<R: Record> Listing<R> {
             }
             let learned = Learned {
                 row,
+                since,
                 at: now,
                 written: None,
             };

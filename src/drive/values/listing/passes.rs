@@ -73,6 +73,7 @@ impl<R: Record> Listing<R> {
         let mut changes = Changes::default();
         let page = self.without_late(page, began);
         self.learn(page, began.max(now), taken, &mut changes);
+        self.all_seen = Some(now);
         self.belief.confirmed(began, now);
         Confirmation::Holds(changes)
     }
@@ -90,7 +91,7 @@ impl<R: Record> Listing<R> {
         let mut changes = self.drop_unlisted(&listed, began);
         let rows = self.without_late(rows, began);
         self.learn(rows, now, taken, &mut changes);
-        self.note_heirs(&changes);
+        self.note_heirs();
         self.passed(&listed, order, began, now);
         changes
     }
@@ -104,7 +105,7 @@ impl<R: Record> Listing<R> {
         now: Instant,
     ) -> Changes {
         let changes = self.drop_unlisted(listed, began);
-        self.heirs.clear();
+        self.note_heirs();
         self.passed(listed, order, began, now);
         changes
     }
@@ -134,6 +135,7 @@ impl<R: Record> Listing<R> {
             .retain(|id, at| listed.contains(id) || *at > began);
         self.order = order;
         self.full_pass = Some(now);
+        self.all_seen = Some(now);
         self.belief.confirmed(began, now);
     }
 }

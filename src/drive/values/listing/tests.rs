@@ -183,6 +183,38 @@ fn a_model_that_was_deleted_and_made_again_elsewhere_keeps_its_name() {
 }
 
 #[test]
+fn a_model_that_was_found_by_its_path_before_the_first_list_hands_its_name_over_too() {
+    let mut listing = Listing::new("");
+    let times = [0, 1, 2].map(|secs| Instant::now() + Duration::from_secs(secs));
+    let [found, began, ended] = times;
+    listing.put_all(vec![Kept(1)], found, found, &taken());
+    listing.pass_begins(began);
+    listing.put_all(vec![Kept(3)], began, ended, &taken());
+    listing.pass_stops();
+    let listed = [3].into_iter().collect();
+    listing.pass_ended(&listed, Order::NewestFirst, began, ended);
+    assert_eq!(listing.take_unlisted(), [1]);
+    listing.remove(1, ended);
+    assert_eq!(listing.name(3), Some("kept"));
+}
+
+#[test]
+fn a_model_that_a_confirmed_list_has_beside_another_one_does_not_get_its_name_later() {
+    let mut listing = Listing::new("");
+    let times = [0, 1, 2, 3].map(|secs| Instant::now() + Duration::from_secs(secs));
+    let [began, found, confirmed, later] = times;
+    listing.replace(vec![Kept(1)], began, began, &taken());
+    listing.put_all(vec![Kept(3)], found, found, &taken());
+    let page = vec![Kept(3)];
+    let holds = listing.confirm(2, page, confirmed, confirmed, &taken());
+    assert!(matches!(holds, Confirmation::Holds(_)));
+    listing.replace(vec![Kept(3)], later, later, &taken());
+    assert_eq!(listing.take_unlisted(), [1]);
+    listing.remove(1, later);
+    assert_eq!(listing.name(3), Some("kept~3"));
+}
+
+#[test]
 fn the_later_of_two_models_that_were_there_at_once_keeps_the_name_with_its_id() {
     let mut listing = Listing::new("");
     let [began, later] = [0, 1].map(|secs| Instant::now() + Duration::from_secs(secs));
