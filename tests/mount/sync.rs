@@ -457,6 +457,15 @@ fn a_text_that_another_machine_sent_is_no_new_preset() {
     let first = sum(sync(&fixture, &preset), 0);
     assert_eq!(first["preset"], json!(1), "{first}");
     run(Command::new(ASSETFS).arg("wait").arg(fixture.root()));
+    // The next version of a model gets its presets, too.
+    put(&fixture, 0, 7);
+    let changed = sum(sync(&fixture, &[&preset[..], &["--dry-run"]].concat()), 0);
+    assert_eq!(
+        (&changed["replaced"], &changed["preset"]),
+        (&json!(1), &json!(1)),
+        "{changed}"
+    );
+    put(&fixture, 0, 0);
     let elsewhere = fixture.second_machine();
     for more in [&["--dry-run"][..], &[]] {
         let again = sum(

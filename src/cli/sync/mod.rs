@@ -273,16 +273,18 @@ impl Sync<'_> {
     /// Says what would be done.
     fn show(&self, plan: SyncPlan, report: &mut Report) {
         for wanted in plan.wanted {
+            let presets = self.presets.iter();
             let texts = match &wanted.step {
-                BringStep::Nothing
-                | BringStep::OtherName
-                | BringStep::Bring(_, Brings::UnderWay) => {
-                    let presets = self.presets.iter();
-                    presets
-                        .filter_map(|preset| self.missing_text(&wanted.model, preset))
-                        .collect()
-                }
-                _ => Vec::new(),
+                BringStep::Fail(_) => Vec::new(),
+                BringStep::Bring(_, Brings::New | Brings::Changed) => presets
+                    .map(|preset| new_text(preset.text_in(&wanted.model), &wanted.model))
+                    .collect(),
+                BringStep::Rename(draft) => presets
+                    .filter_map(|preset| self.missing_text(draft, preset))
+                    .collect(),
+                _ => presets
+                    .filter_map(|preset| self.missing_text(&wanted.model, preset))
+                    .collect(),
             };
             let outcome = match wanted.step {
                 BringStep::Nothing => Ok(SyncOutcome::Unchanged),
@@ -333,13 +335,21 @@ impl Sync<'_> {
         let path = preset.text_in(model);
         let is_there =
             path.as_ref().is_ok_and(|path| path.exists()) || self.known.has(model, preset);
-        (!is_there).then(|| DroppedText {
-            outcome: path
-                .as_ref()
-                .map(|_| true)
-                .map_err(|error| anyhow::anyhow!("{error:#}")),
-            path: path.unwrap_or_else(|_| model.join("optimize")),
-        })
+        (!is_there).then(|| new_text(path, model))
+    }
+}
+
+/// A text that a run would put into a model's `optimize/`.
+fn new_text(path: Result<PathBuf>, model: &Path) -> DroppedText {
+    match path {
+        Ok(path) => DroppedText {
+            path,
+            outcome: Ok(true),
+        },
+        Err(error) => DroppedText {
+            path: model.join("optimize"),
+            outcome: Err(error),
+        },
     }
 }
 

@@ -237,7 +237,11 @@ impl Report {
 /// The error with its path, keeping what its exit code stands for.
 fn error_at(path: &Path, error: &anyhow::Error) -> anyhow::Error {
     use super::super::exit::{TimedOut, WrongUse};
-    let text = format!("{}: {}", shell_quoted(path), sentence(error));
+    let (path, said) = (shell_quoted(path), sentence(error));
+    let text = match said.starts_with(&path) {
+        true => said,
+        false => format!("{path}: {said}"),
+    };
     if error.is::<TimedOut>() {
         return TimedOut(text).into();
     }
