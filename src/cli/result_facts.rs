@@ -45,10 +45,12 @@ impl ResultFacts {
     /// The facts of a result in a mounted drive; `folder` may be a link to it, as those in `optimize/`. What the service does
     /// not say is left out.
     pub(super) fn on_drive(folder: &Path) -> ResultFacts {
+        // The link has no such attribute.
+        let result = fs::canonicalize(folder);
         ResultFacts {
             bytes: bytes_in(folder),
             triangles: triangles(folder),
-            similarity: mounted::similarity(folder),
+            similarity: mounted::similarity(result.as_deref().unwrap_or(folder)),
             warnings: warnings_of(folder),
         }
     }

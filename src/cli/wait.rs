@@ -92,8 +92,21 @@ fn exceeded_by(path: &Path, state: &State, budget: &Budget) -> Option<String> {
     if budget.is_empty() || !matches!(state, State::Done(..)) {
         return None;
     }
-    let exceeded = budget.exceeded_by(&ResultFacts::on_drive(&result_of(path)));
+    let result = measured(path)?;
+    let exceeded = budget.exceeded_by(&ResultFacts::on_drive(&result));
     (!exceeded.is_empty()).then(|| exceeded.join("; "))
+}
+
+/// The result that a budget is about; `None` for a source model and an embed.
+fn measured(path: &Path) -> Option<PathBuf> {
+    if let Some(text) = job_text(path) {
+        let is_embed = text.parent().is_some_and(|it| it.ends_with("embeds"));
+        return (!is_embed).then(|| text.with_extension(""));
+    }
+    let root = MountedDrive::of(path).ok()?.root().canonicalize().ok()?;
+    let whole = path.canonicalize().ok()?;
+    let is_result = whole.starts_with(root.join("rapidmodels"));
+    is_result.then_some(whole)
 }
 
 /// Says how the wait for a path ended, and after a failure what to do.
