@@ -301,7 +301,7 @@ fn a_build_that_fails_as_a_whole_says_so_in_every_report() {
         (one, &[][..], 1, "there are no models"),
         ("models = 'none'\n[presets]\nweb = 'x.json'\n", &[], 2, ""),
         ("models = 'models'\n", &[], 2, ""),
-        (one, &["--drive", "models"], 2, ""),
+        (one, &["--drive", "models"], 1, "not in a mounted"),
     ];
     for (text, more, code, wanted) in cases {
         let bench = bench(text, 0);

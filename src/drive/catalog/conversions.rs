@@ -32,6 +32,19 @@ pub fn watch_conversions(catalog: &Arc<Catalog>, asset: AssetId) {
     });
 }
 
+/// The conversions that failed, but for those whose formats a later try has made or makes.
+fn failed_for_good(jobs: &[ConversionJob]) -> Vec<&ConversionJob> {
+    let is_made = |format: &String| {
+        let mut others = jobs.iter();
+        others.any(|it| it.status != ConversionStatus::Failed && it.makes(format))
+    };
+    let failed = jobs.iter();
+    let failed = failed.filter(|job| job.status == ConversionStatus::Failed);
+    failed
+        .filter(|job| !job.formats.iter().all(is_made))
+        .collect()
+}
+
 async fn poll_conversions(catalog: &Arc<Catalog>, asset: AssetId) -> bool {
     let assets = catalog.client.assets();
     let jobs = send_with_deadline(
@@ -40,12 +53,13 @@ async fn poll_conversions(catalog: &Arc<Catalog>, asset: AssetId) -> bool {
     )
     .await;
     let Ok(jobs) = jobs else { return false };
-    for job in jobs
-        .iter()
-        .filter(|job| job.status == ConversionStatus::Failed)
-    {
-        let home = catalog.home_of(asset);
-        let path = catalog.home_path(home);
+    let home = catalog.home_of(asset);
+    let path = catalog.home_path(home);
+    let failed = failed_for_good(&jobs);
+    if failed.is_empty() {
+        catalog.failures.clear_background_work(&path);
+    }
+    for job in failed {
         let formats = job.formats.join(", ");
         let reason = job.other.get("message").and_then(|it| it.as_str());
         let reason = reason.unwrap_or("the service does not say why");
@@ -66,4 +80,23 @@ async fn poll_conversions(catalog: &Arc<Catalog>, asset: AssetId) -> bool {
     // Stored last: a reader that sees the conversion as finished must find its files.
     keep_detail(catalog, FlightKey::Formats(asset), &jobs);
     all_over
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversion_that_failed_is_over_when_a_later_try_makes_its_formats() {
+        let job = |status, formats: &[&str]| ConversionJob {
+            status,
+            formats: formats.iter().map(|it| (*it).to_owned()).collect(),
+            ..ConversionJob::default()
+        };
+        let mut jobs = vec![job(ConversionStatus::Failed, &["obj", "usdz"])];
+        jobs.push(job(ConversionStatus::Finished, &["OBJ"]));
+        assert_eq!(failed_for_good(&jobs), [&jobs[0]]);
+        jobs.push(job(ConversionStatus::Finished, &["usdz"]));
+        assert!(failed_for_good(&jobs).is_empty());
+    }
 }
