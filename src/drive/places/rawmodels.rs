@@ -40,13 +40,29 @@ impl Place for RawModels {
     }
 
     async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
-        let listed = refresh_listing(tree.catalog(), ListingKind::Assets).await;
-        let rows = rows_at_hand(tree);
-        // Drafts are shown even if nothing is known of the service.
-        match rows.is_empty() {
-            true => listed.map(|()| rows),
-            false => Ok(rows),
-        }
+        refresh_listing(tree.catalog(), ListingKind::Assets).await?;
+        Ok(self.known_rows(tree))
+    }
+
+    /// Drafts, then the models of the service that are known.
+    fn known_rows(&self, tree: &Tree) -> Vec<Row> {
+        let mut rows = draft_rows(tree);
+        let unseen = tree.outbox().uploads().unseen_assets();
+        let listed: Vec<(AssetId, String)> = {
+            let known = tree.catalog().known();
+            let shown = known.assets.rows().filter(|row| !unseen.contains(&row.id));
+            shown
+                .filter_map(|row| Some((row.id, known.assets.name(row.id.0)?.to_owned())))
+                .collect()
+        };
+        rows.extend(
+            listed
+                .into_iter()
+                .map(|(asset, name)| Row::new(name, ModelFolder(tree.catalog().home_of(asset)))),
+        );
+        let taken = rows.iter().map(|row| row.name.clone()).collect();
+        rows.extend(error_row(tree, ErrorParent::RawModels, &taken));
+        rows
     }
 
     async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
@@ -164,27 +180,6 @@ pub(super) fn draft_rows(tree: &Tree) -> Vec<Row> {
             DraftKind::LooseFile => rows.extend(loose_row(tree, draft.id)),
         }
     }
-    rows
-}
-
-/// Drafts, then the models of the service that are known.
-pub(super) fn rows_at_hand(tree: &Tree) -> Vec<Row> {
-    let mut rows = draft_rows(tree);
-    let unseen = tree.outbox().uploads().unseen_assets();
-    let listed: Vec<(AssetId, String)> = {
-        let known = tree.catalog().known();
-        let shown = known.assets.rows().filter(|row| !unseen.contains(&row.id));
-        shown
-            .filter_map(|row| Some((row.id, known.assets.name(row.id.0)?.to_owned())))
-            .collect()
-    };
-    rows.extend(
-        listed
-            .into_iter()
-            .map(|(asset, name)| Row::new(name, ModelFolder(tree.catalog().home_of(asset)))),
-    );
-    let taken = rows.iter().map(|row| row.name.clone()).collect();
-    rows.extend(error_row(tree, ErrorParent::RawModels, &taken));
     rows
 }
 
