@@ -1,5 +1,5 @@
 """Processes and machine: running, waiting, ending, and the kernel's caches."""
-import os, signal, subprocess, time
+import os, shutil, signal, subprocess, time
 from pathlib import Path
 
 MIB = 1 << 20
@@ -13,6 +13,42 @@ def run(*command, **options):
 
 def quiet(*command, **options):
     return run(*command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+
+
+NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
+HAS_CAPABILITY = 12
+
+
+def install(binary, folder):
+    """The program alone in a folder, and with assetfs-passthrough and its capability in another; why not, otherwise."""
+    made = []
+    for name in ("plain", "helped"):
+        home = folder / f"bin-{name}"
+        home.mkdir()
+        made.append(home / binary.name)
+        try:
+            os.link(binary, made[-1])
+        except OSError:
+            shutil.copy(binary, made[-1])
+    plain, helped = made
+    helper = binary.with_name("assetfs-passthrough")
+    if not helper.exists():
+        return plain, None, f"{helper} is missing: cargo build --release --package assetfs-passthrough"
+    if os.geteuid() != 0:
+        if has_capability(helper):
+            return plain, binary, None
+        return plain, None, f"{helper} has no capability, and only root can give it"
+    shutil.copy(helper, helped.parent)
+    if not shutil.which("setcap"):
+        return plain, None, "setcap is missing: apt install libcap2-bin"
+    quiet("setcap", "cap_sys_admin=ep", helped.with_name(helper.name))
+    if not has_capability(helped.with_name(helper.name), NOBODY):
+        return plain, None, f"file capabilities have no effect in {folder}"
+    return plain, helped, None
+
+
+def has_capability(helper, as_user=()):
+    return subprocess.run([*as_user, helper, "--check"], cwd="/").returncode == HAS_CAPABILITY
 
 
 def drop_caches():
