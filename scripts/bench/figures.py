@@ -122,3 +122,23 @@ def write_between(document, name, text):
     if count != 1:
         sys.exit(f"{document} must have {begin} and {end} once")
     document.write_text(after)
+
+
+# --- Figures of the tests -------------------------------------------------------------------------------------------------------
+
+
+def read_lines(lines, found):
+    """Lines `WORK: 12.3 ms (…)`, which tests print; what is counted in a second says so in the name of the work."""
+    for line in lines:
+        print(line, end="", flush=True)
+        if said := re.match(r"(.+): ([\d.]+)( ms)?(?: \(.*\))?$", line.strip()):
+            found.note(said[1], (said[3] or " a second").strip(), float(said[2]), ROOT_USER)
+
+
+if __name__ == "__main__":
+    from_tests = Figures()
+    read_lines(sys.stdin, from_tests)
+    if len(sys.argv) > 2:
+        from_tests.write(sys.argv[2])
+    if not from_tests.samples:
+        sys.exit("no figures")

@@ -80,6 +80,10 @@ def engine(*more):
     return command
 
 
+def tests(script):
+    return lambda run: [script]
+
+
 def textures(run):
     return ["textures", run.samples / ("03-exploding-barrel.glb" if run.quick else "02-flight-helmet/FlightHelmet.gltf")]
 
@@ -107,4 +111,6 @@ PARTS = [
     Part("large-100000", "large accounts", 3, large(100_000, 400, rounds=1), ("fusermount3",)),
     Part("walk", "large accounts", 1.5, walk, ("fusermount3",)),
     Part("textures", "textures", 0.7, textures, needs_samples=True),
+    Part("records", "service", 4, tests("records"), ("cargo",)),
+    Part("page", "service", 2, tests("page"), ("cargo", "chromium", "node")),
 ]
