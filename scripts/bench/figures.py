@@ -50,7 +50,8 @@ def add_options(parser, user=False):
 
 def end_on_signals():
     """Ended by a signal, a script cleans up, too."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: sys.exit("ended by a signal"))
 
 
 # --- Tables ---------------------------------------------------------------------------------------------------------------------
@@ -60,8 +61,9 @@ def table(runs):
     """The rows of some runs as Markdown: a line for each work and user. What is compared is of the same run."""
     lines, last = [], None
     for rows in runs:
+        order = list(dict.fromkeys(row["row"] for row in rows))
         works = {}
-        for row in rows:
+        for row in sorted(rows, key=lambda row: order.index(row["row"])):
             works.setdefault((row["row"], row["unit"]), []).append(row)
         for (work, unit), found in works.items():
             ours = [row for row in found if row["peer"] in USERS] or [None]

@@ -47,7 +47,7 @@ def large(count, quick, rounds=None):
 
 
 def walk(run):
-    return ["large", "--walk", 20 if run.quick else 500, "--dir", run.folder]
+    return ["large", "--walk", 20 if run.quick else 300, "--dir", run.folder]
 
 
 def watch(models, quick, *more):
@@ -92,8 +92,8 @@ def textures(run):
 PARTS = [
     Part("sequential", "reading", 6, read("seq-fast", "seq-4k", "par4-fast", "seq-tls"), READ_PROGRAMS, needs_root=True),
     Part("random", "reading", 4.5, read("rand-warm", "rand-cold"), READ_PROGRAMS, needs_root=True),
-    Part("slow-links", "reading", 3.5, read("cap", "first-byte", "tree-lat"), READ_PROGRAMS, needs_root=True),
-    Part("small-files", "reading", 2, read("small-warm"), READ_PROGRAMS, needs_root=True),
+    Part("slow-links", "reading", 2.5, read("cap", "first-byte"), READ_PROGRAMS, needs_root=True),
+    Part("small-files", "reading", 3, read("tree-lat", "small-warm"), READ_PROGRAMS, needs_root=True),
     Part("memory", "reading", 1, read("memory"), READ_PROGRAMS, needs_root=True),
     Part("write", "copying in", 3, write, ("curl", "fusermount3"), each_user=True),
     Part("large", "large accounts", 1.5, large(10_000, 200), ("fusermount3",)),
@@ -109,7 +109,7 @@ PARTS = [
     Part("pipeline-drive", "pipeline", 1.5, pipeline(20, 2, "--only", "drive", "--no-sync"), ("fusermount3",)),
     Part("shared-cache", "several mounts", 1.2, shared_cache, ("ip", "nsenter"), needs_root=True),
     Part("large-100000", "large accounts", 3, large(100_000, 400, rounds=1), ("fusermount3",)),
-    Part("walk", "large accounts", 1.5, walk, ("fusermount3",)),
+    Part("walk", "large accounts", 1, walk, ("fusermount3",)),
     Part("textures", "textures", 0.7, textures, needs_samples=True),
     Part("records", "service", 4, tests("records"), ("cargo",)),
     Part("page", "service", 2, tests("page"), ("cargo", "chromium", "node")),

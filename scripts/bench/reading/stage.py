@@ -39,7 +39,7 @@ class Data:
         self.local.mkdir()
         quiet("mount", "-t", "tmpfs", "-o", "size=6g", "assetfs-bench", self.www)
 
-    def make(self, with_tree):
+    def make(self, small_models):
         big = self.local / "big"
         big.mkdir()
         (big / "big.gltf").write_text(gltf())
@@ -47,7 +47,7 @@ class Data:
             for _ in range(self.size // (16 * MIB)):
                 out.write(os.urandom(16 * MIB))
         self.models = [big]
-        for number in range(200 if with_tree else 0):
+        for number in range(small_models):
             folder = self.local / f"m{number:03d}"
             folder.mkdir()
             (folder / "m.gltf").write_text(gltf(os.urandom(9500).hex()).ljust(20480))
@@ -144,7 +144,10 @@ class Service:
                 "model_name": folder.name, "filenames": [file.name for file in files]})
             for file in files:
                 target = started["links"]["s3_upload_urls"][file.name]
-                quiet("curl", "-sf", "-T", file, target)
+                if file.stat().st_size < MIB:
+                    urllib.request.urlopen(urllib.request.Request(target, file.read_bytes(), method="PUT")).close()
+                else:
+                    quiet("curl", "-sf", "-T", file, target)
             ids[started["id"]] = folder.name
             self.call("GET", f"rawmodel/{started['id']}/api-upload/complete")
         return ids
