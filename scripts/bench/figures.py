@@ -68,10 +68,10 @@ def table(runs):
         for (work, unit), found in works.items():
             ours = [row for row in found if row["peer"] in USERS] or [None]
             others = [row for row in found if row["peer"] not in USERS]
+            theirs = "; ".join(f"{row['peer']} {figure(row)}" for row in others)
             for mine in ours:
-                shown = "the same" if work == last else work
-                lines.append([shown, USERS[mine["peer"]] if mine else "", figure(mine), unit,
-                              "; ".join(f"{row['peer']} {figure(row)}" for row in others), verdicts(mine, others),
+                lines.append(["the same" if work == last else work, USERS[mine["peer"]] if mine else "", figure(mine), unit,
+                              "as above" if theirs and mine is not ours[0] else theirs, verdicts(mine, others),
                               str((mine or others[0])["rounds"])])
                 last = work
     heads = ["work", "run by", "assetfs", "unit", "others in the same run", "of the other (goal)", "rounds"]
