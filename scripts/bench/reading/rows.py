@@ -193,7 +193,7 @@ def rand_warm(bench):
         for jobs in (1, 16):
             drop_caches()
             bench.note(f"random 4 KiB warm, {many(jobs)}", "local disk",
-                       random_reads(local, jobs, 3), "IOPS")
+                       random_reads(local, jobs, bench.seconds(3)), "IOPS")
         for mount in drives:
             path = mount.path("big/model.bin")
             mount.reset("fast")
@@ -202,7 +202,7 @@ def rand_warm(bench):
             for jobs in (1, 16):
                 drop_caches()
                 bench.note(f"random 4 KiB warm, {many(jobs)}", mount.label,
-                           random_reads(path, jobs, 3, mount.as_user), "IOPS")
+                           random_reads(path, jobs, bench.seconds(3), mount.as_user), "IOPS")
             mount.unmount()
 
     bench.repeat(step)
@@ -232,13 +232,13 @@ def rand_cold(bench):
     def step(_):
         for jobs in (1, 16):
             row = f"random 4 KiB cold on lat, {many(jobs)}"
-            bench.note(row, "keep-alive requests", raw_random(jobs, 4, bench.size), "IOPS")
+            bench.note(row, "keep-alive requests", raw_random(jobs, bench.seconds(4), bench.size), "IOPS")
             for mount in drives:
                 path = mount.path("big/model.bin")
                 mount.reset("lat")
                 drop_caches()
                 known(mount, path)
-                bench.note(row, mount.label, random_reads(path, jobs, 4), "IOPS")
+                bench.note(row, mount.label, random_reads(path, jobs, bench.seconds(4)), "IOPS")
                 bench.note(row, mount.label, mount.peak_mib(), "peak MiB")
                 mount.unmount()
 
@@ -316,7 +316,7 @@ def memory(bench):
             if number in (0, rounds - 1):
                 bench.note(f"memory, {number + 1} GiB read", drive.label, drive.peak_mib(), "peak MiB")
         drive.reset("fast")
-        random_reads(path, 16, 8)
+        random_reads(path, 16, bench.seconds(8))
         bench.note("memory, 16 random readers", drive.label, drive.peak_mib(), "peak MiB")
         drive.unmount()
 
