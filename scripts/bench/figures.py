@@ -134,7 +134,9 @@ def read_lines(lines, found):
     for line in lines:
         print(line, end="", flush=True)
         if said := re.match(r"(.+): ([\d.]+)( ms)?(?: \(.*\))?$", line.strip()):
-            found.note(said[1], (said[3] or " a second").strip(), float(said[2]), ROOT_USER)
+            found.note(said[1], (said[3] or " a second").strip(), float(said[2]))
+        elif said := re.match(r"(\S+ is missing): only", line):
+            found.skip(f"rows of {said[1].split()[0]}", said[1])
 
 
 if __name__ == "__main__":
