@@ -83,6 +83,11 @@ async fn what_was_never_known_fails_with_a_sentence_and_is_there_when_the_servic
         "{error:?}"
     );
     assert!(!mounted.tree.why("/rawmodels").await.is_empty());
+    let why = mounted.tree.why("/rawmodels/cube").await;
+    assert!(
+        why.starts_with("it is not known whether it exists: "),
+        "{why:?}"
+    );
     account.start_service().await;
     assert_eq!(mounted.tree.list("/rawmodels").await.unwrap(), ["cube"]);
     mounted.close().await;
