@@ -50,16 +50,18 @@ pub(super) fn run(args: &UnmountArgs) -> Result<Exit> {
     let status = drive.status().ok();
     // A read-only mount has no drafts and accepts no commands.
     let may_send = status.as_ref().is_some_and(|status| !status.read_only);
-    let mut unsent = Vec::new();
-    if may_send && !args.now {
+    let unsent = if may_send && !args.now {
         let Some(drained) = drain(&drive, args.timeout.map(|span| span.0))? else {
             eprintln!(
                 "assetfs: still sending, so the drive stays mounted (`--now` leaves the rest to the next mount)"
             );
             return Ok(Exit::TimedOut);
         };
-        unsent = unsent_drafts(drive.root(), &drained);
-    }
+        unsent_drafts(drive.root(), &drained)
+    } else {
+        let drafts = status.as_ref().map(|it| unsent_drafts(drive.root(), it));
+        drafts.unwrap_or_default()
+    };
     if status.is_some() {
         drive.end_events();
     }

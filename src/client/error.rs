@@ -18,16 +18,22 @@ pub enum ClientError {
     #[error("no API token is set; run `assetfs login` or set ASSETFS_TOKEN")]
     NoToken,
     /// Status 401.
-    #[error("the service rejected the API token: {message}; set another one with `assetfs login`")]
+    #[error(
+        "the service rejected the API token: {}; set another one with `assetfs login`",
+        without_full_stop(message)
+    )]
     Unauthorized { message: String },
     /// Status 403: the token is valid but lacks the permission.
-    #[error("the service does not allow this: {message}")]
+    #[error("the service does not allow this: {}", without_full_stop(message))]
     Forbidden { message: String },
     /// Status 404 or 410.
     #[error("{}", not_found(what, message))]
     NotFound { what: String, message: String },
     /// The service rejects the content (400, 422 and other 4xx).
-    #[error("the service rejected the request ({status}): {message}")]
+    #[error(
+        "the service rejected the request ({status}): {}",
+        without_full_stop(message)
+    )]
     Rejected { status: u16, message: String },
     /// Status 429, or the client's own rate limit would delay the request for too long.
     #[error("too many requests to the service{}", wait_text(.retry_after))]
@@ -173,7 +179,7 @@ impl ClientError {
 fn not_found(what: &str, message: &str) -> String {
     match message {
         "" | "Not Found" => format!("{what} does not exist"),
-        sentence => sentence.trim_end_matches('.').to_owned(),
+        sentence => without_full_stop(sentence).to_owned(),
     }
 }
 
@@ -188,6 +194,11 @@ fn wait_text(retry_after: &Option<Duration>) -> String {
 pub(super) fn message_of(status: StatusCode, body: &ErrorBody) -> String {
     let reason = status.canonical_reason().unwrap_or("no reason given");
     body.sentence().unwrap_or_else(|| reason.to_owned())
+}
+
+/// A sentence of the service as a part of one of ours.
+pub fn without_full_stop(sentence: &str) -> &str {
+    sentence.trim_end_matches('.')
 }
 
 /// A message without the numbers that [`std::io::Error`] adds: "No such file or directory (os error 2)".

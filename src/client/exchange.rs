@@ -19,7 +19,7 @@ use super::body::{self, BodyFault, Download, RefusalForm};
 use super::budget::{Priority, RateBudget};
 use super::call::{Call, Lane, Repeat};
 use super::config::ClientConfig;
-use super::error::{ClientError, message_of};
+use super::error::{ClientError, message_of, without_full_stop};
 use super::reach::Reach;
 use super::retry::retry_after;
 use super::storage::{self, SignedObject, Storage};
@@ -442,7 +442,7 @@ fn refusal(call: &Call, status: StatusCode, headers: &HeaderMap, body: &ErrorBod
         // The service did not process the request.
         408 | 425 => ClientError::Unavailable {
             status: Some(code),
-            reason: without_full_stop(&message),
+            reason: without_full_stop(&message).to_owned(),
             retry_after: retry_after(headers),
         },
         400..=499 => ClientError::Rejected {
@@ -453,23 +453,18 @@ fn refusal(call: &Call, status: StatusCode, headers: &HeaderMap, body: &ErrorBod
         503 | 507 if headers.contains_key(reqwest::header::RETRY_AFTER) => {
             ClientError::Unavailable {
                 status: Some(code),
-                reason: without_full_stop(&message),
+                reason: without_full_stop(&message).to_owned(),
                 retry_after: retry_after(headers),
             }
         }
         500..=599 if call.repeat == Repeat::Never => lost(call, Some(code), message),
         500..=599 => ClientError::Unavailable {
             status: Some(code),
-            reason: without_full_stop(&message),
+            reason: without_full_stop(&message).to_owned(),
             retry_after: retry_after(headers),
         },
         _ => protocol(call, format!("unexpected status {code}")),
     }
-}
-
-/// A sentence of the service as a part of one of ours.
-fn without_full_stop(sentence: &str) -> String {
-    sentence.trim_end_matches('.').to_owned()
 }
 
 fn coded(coding: &str) -> String {

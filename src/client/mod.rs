@@ -52,7 +52,7 @@ pub use assets::AssetCalls;
 pub use body::{ByteStream, Download};
 pub use budget::{BudgetStatus, Priority};
 pub use config::{ClientConfig, Deadlines, RetryPolicy};
-pub use error::{ClientError, without_error_numbers};
+pub use error::{ClientError, without_error_numbers, without_full_stop};
 pub use groups::{
     AccountCalls, EmbedCalls, OptimizationCalls, PresetCalls, TokenCalls, WebhookCalls,
 };

@@ -20,8 +20,8 @@ const MAX_KEPT: usize = 2000;
 
 /// Time that a failure stays in the list of the latest.
 const LISTED_FOR: Duration = Duration::from_secs(3600);
-/// A success does not end a younger failure: a program requests several parts of a file at once, and the one
-/// that failed explains why the program failed.
+/// A success that may belong to what failed does not end a younger failure: a program requests several parts of a file at
+/// once, and the one that failed explains why the program failed.
 const STANDS_FOR: Duration = Duration::from_secs(2);
 
 /// Which kind of operation failed or succeeded.
@@ -39,6 +39,10 @@ pub(super) enum OperationKind {
     Remove,
     /// Write. A later success does not restore the bytes that were lost.
     Write,
+    /// Change of the length, the mode or the times, and reservation of space.
+    Change,
+    /// A command to a `ctl` file over ioctl(2).
+    Command,
     /// Close and `fsync`: making data durable, and sending it.
     Close,
     /// Extended attributes.
@@ -54,14 +58,24 @@ impl OperationKind {
     fn ends(self, failed: OperationKind) -> bool {
         match self {
             OperationKind::Remove => true,
-            OperationKind::Close => matches!(failed, OperationKind::Close | OperationKind::Write),
+            OperationKind::Close => matches!(
+                failed,
+                OperationKind::Close | OperationKind::Write | OperationKind::Change
+            ),
             OperationKind::Write | OperationKind::BackgroundWork | OperationKind::Warning => false,
             OperationKind::Name => matches!(failed, OperationKind::Name | OperationKind::Link),
             OperationKind::Look
             | OperationKind::Read
             | OperationKind::Link
+            | OperationKind::Change
+            | OperationKind::Command
             | OperationKind::Attribute => self == failed,
         }
+    }
+
+    /// True for an operation that is whole by itself: after a failure, its success is always another try.
+    fn is_whole(self) -> bool {
+        matches!(self, OperationKind::Name | OperationKind::Command)
     }
 }
 
@@ -182,19 +196,21 @@ impl Failures {
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// An operation succeeded at a path: ends a failure of the same kind.
-    pub(super) fn succeeded(&self, path: &str, kind: OperationKind) {
+    /// An operation succeeded at a path: ends a failure of the same kind. `opened` is when its file was opened, if it has one: what
+    /// failed before that failed for another.
+    pub(super) fn succeeded(&self, path: &str, kind: OperationKind, opened: Option<Instant>) {
         if self.is_empty() {
             return;
         }
         let mut state = self.state.locked();
+        let is_over = |failed: &Noted| {
+            let is_another_try =
+                kind.is_whole() || opened.is_some_and(|opened| failed.since <= opened);
+            kind.ends(failed.kind) && (is_another_try || failed.since.elapsed() >= STANDS_FOR)
+        };
         if kind == OperationKind::Remove {
             state.by_path.retain(|failed, _| !is_in(failed, path));
-        } else if state
-            .by_path
-            .get(path)
-            .is_some_and(|failed| kind.ends(failed.kind) && failed.since.elapsed() >= STANDS_FOR)
-        {
+        } else if state.by_path.get(path).is_some_and(is_over) {
             state.by_path.remove(path);
         }
         self.count.store(state.by_path.len(), Ordering::Relaxed);
@@ -280,6 +296,8 @@ impl Failures {
                 || !matches!(
                     noted.kind,
                     OperationKind::Write
+                        | OperationKind::Change
+                        | OperationKind::Command
                         | OperationKind::Close
                         | OperationKind::BackgroundWork
                         | OperationKind::Warning
@@ -427,10 +445,12 @@ mod tests {
         let stands = |failed: OperationKind, done: OperationKind| {
             failures.note(("/presets/x.json", None), failed, Outcome::Failed, "no");
             age(&failures, STANDS_FOR);
-            failures.succeeded("/presets/x.json", done);
+            failures.succeeded("/presets/x.json", done, None);
             failures.of("/presets/x.json").is_some()
         };
         for kind in [
+            OperationKind::Change,
+            OperationKind::Command,
             OperationKind::Look,
             OperationKind::Read,
             OperationKind::Name,
@@ -455,8 +475,39 @@ mod tests {
     fn a_success_at_the_same_moment_leaves_the_answer_to_why() {
         let failures = Failures::default();
         failures.note(("/a", None), OperationKind::Read, Outcome::Failed, "no");
-        failures.succeeded("/a", OperationKind::Read);
-        assert!(failures.of("/a").is_some());
+        let opened = Instant::now();
+        let stands = |failed: OperationKind, done: OperationKind, opened: Option<Instant>| {
+            failures.note(("/a", None), failed, Outcome::Failed, "no");
+            failures.succeeded("/a", done, opened);
+            failures.of("/a").is_some()
+        };
+        // The parts of one file, and its close.
+        let read = OperationKind::Read;
+        assert!(stands(read, read, None) && stands(read, read, Some(opened)));
+        let (write, close) = (OperationKind::Write, OperationKind::Close);
+        assert!(stands(write, close, Some(opened)));
+    }
+
+    #[test]
+    fn the_next_try_ends_a_failure_however_soon_it_comes() {
+        let failures = Failures::default();
+        let ended = |failed: OperationKind, done: OperationKind| {
+            failures.note(("/a", None), failed, Outcome::Failed, "no");
+            failures.succeeded("/a", done, Some(Instant::now()));
+            failures.is_empty()
+        };
+        let (read, write, close) = (
+            OperationKind::Read,
+            OperationKind::Write,
+            OperationKind::Close,
+        );
+        assert!(ended(read, read), "opened again");
+        assert!(ended(write, close) && ended(close, close), "copied again");
+        for whole in [OperationKind::Name, OperationKind::Command] {
+            failures.note(("/a", None), whole, Outcome::Failed, "no room");
+            failures.succeeded("/a", whole, None);
+            assert!(failures.is_empty(), "{whole:?}");
+        }
     }
 
     #[test]
@@ -465,7 +516,7 @@ mod tests {
         failures.note(("/a", None), OperationKind::Read, Outcome::Failed, "no");
         failures.note(("/a/b", None), OperationKind::Write, Outcome::Failed, "no");
         failures.note(("/ab", None), OperationKind::Write, Outcome::Failed, "no");
-        failures.succeeded("/a", OperationKind::Remove);
+        failures.succeeded("/a", OperationKind::Remove, None);
         assert_eq!(failures.latest(Outcome::Failed, 9).len(), 1);
         age(&failures, LISTED_FOR);
         assert!(failures.latest(Outcome::Failed, 9).is_empty() && failures.of("/ab").is_some());

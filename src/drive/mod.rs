@@ -94,7 +94,7 @@ use inotify::Own;
 use mount::Mount;
 use ops::history::{note_history, remember_standings};
 use ops::rename::rename;
-use ops::why::{note_outcome, noted, tell_refused, told, told_at};
+use ops::why::{note_outcome, noted, noted_at, tell_refused, told, told_at};
 use places::{job_folder_path, mount_status, refusals};
 
 /// One mounted account. Clones share it.
@@ -221,7 +221,7 @@ impl Drive {
             &self.mount,
             (ino, None),
             caller,
-            OperationKind::Write,
+            OperationKind::Change,
             result,
         )
     }
@@ -335,7 +335,10 @@ impl Drive {
         if flags.access.writes() {
             tell_refused(&self.mount, (ino, None), caller, &result);
         }
-        noted(&self.mount, ino, None, OperationKind::Read, result)
+        match result {
+            Ok(Opened { fh, .. }) => noted_at(&self.mount, ino, fh, OperationKind::Read, result),
+            Err(_) => noted(&self.mount, ino, None, OperationKind::Read, result),
+        }
     }
 
     /// Closes a handle for writing that the kernel cannot open, because it reads the file from the cache for another program.
@@ -364,7 +367,7 @@ impl Drive {
     pub async fn read(&self, ino: Ino, fh: Fh, offset: u64, len: u32) -> DriveResult<Bytes> {
         let result = read(&self.mount, fh, offset, len).await;
         self.mount.traffic().note_read(&result);
-        noted(&self.mount, ino, None, OperationKind::Read, result)
+        noted_at(&self.mount, ino, fh, OperationKind::Read, result)
     }
 
     /// Writes all of `data`.
@@ -402,7 +405,7 @@ impl Drive {
         what: Extent,
     ) -> DriveResult<Option<u64>> {
         let result = seek(&self.mount, ino, fh, offset, what).await;
-        noted(&self.mount, ino, None, OperationKind::Read, result)
+        noted_at(&self.mount, ino, fh, OperationKind::Read, result)
     }
 
     /// Reserves disk space, or frees it.
@@ -415,19 +418,14 @@ impl Drive {
         how: Allocation,
     ) -> DriveResult<()> {
         let result = allocate(&self.mount, fh, offset, len, how);
-        noted(&self.mount, ino, None, OperationKind::Write, result)
+        noted_at(&self.mount, ino, fh, OperationKind::Change, result)
     }
 
     /// Handles one `close`; its error is the error of `close`.
     pub async fn flush(&self, ino: Ino, fh: Fh, caller: &Caller) -> DriveResult<()> {
         let result = flush(&self.mount, fh, caller).await;
-        told(
-            &self.mount,
-            (ino, None),
-            caller,
-            OperationKind::Close,
-            result,
-        )
+        tell_refused(&self.mount, (ino, None), caller, &result);
+        noted_at(&self.mount, ino, fh, OperationKind::Close, result)
     }
 
     /// Handles the last `close`.
@@ -470,7 +468,7 @@ impl Drive {
     /// write it is checked here.
     pub async fn command(&self, ino: Ino, line: &str, caller: &Caller) -> DriveResult<()> {
         let result = command(&self.mount, ino, line, caller).await;
-        noted(&self.mount, ino, None, OperationKind::Write, result)
+        noted(&self.mount, ino, None, OperationKind::Command, result)
     }
 
     /// `fsync` on a folder: commits a draft if the process did not write into it.

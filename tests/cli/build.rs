@@ -293,6 +293,64 @@ fn a_result_over_its_budget_is_kept_and_fails_the_build() {
     );
 }
 
+/// What servers for CI see of a command that fails before any result: no line, no test or no annotation would be a success.
+#[test]
+fn a_build_that_fails_as_a_whole_says_so_in_every_report() {
+    let one = "models = 'models'\n[presets]\nweb = 'Lossless Clean-Up'\n";
+    let cases = [
+        (one, &[][..], 1, "there are no models"),
+        ("models = 'none'\n[presets]\nweb = 'x.json'\n", &[], 2, ""),
+        ("models = 'models'\n", &[], 2, ""),
+        (one, &["--drive", "models"], 2, ""),
+    ];
+    for (text, more, code, wanted) in cases {
+        let bench = bench(text, 0);
+        fs::create_dir_all(bench.path("models")).unwrap();
+        let args = [&["--json", "--junit", "r.xml"], more].concat();
+        let mut command = command(&bench, &args);
+        let ran = Ran(command.env("GITHUB_ACTIONS", "true").output().unwrap());
+        let ran = ran.expect(code);
+        let lines = check_lines("build", &ran.out());
+        assert_eq!(lines.len(), 1, "{text}: {}", ran.out());
+        let reason = lines[0]["reason"].as_str().unwrap();
+        assert_eq!(
+            (&lines[0]["state"], &lines[0]["exit"]),
+            (&"failed".into(), &code.into())
+        );
+        assert!(reason.contains(wanted), "{reason}");
+        assert!(
+            ran.err().contains("::error title=assetfs build failed::"),
+            "{}",
+            ran.err()
+        );
+        let junit = fs::read_to_string(bench.path("r.xml")).unwrap();
+        assert!(
+            junit.contains("<testcase classname=\"assetfs build\""),
+            "{junit}"
+        );
+        assert!(
+            junit.contains("errors=\"1\"") && junit.contains("<error message="),
+            "{junit}"
+        );
+    }
+    // A report that cannot be written fails the build, too.
+    let bench = bench(one, 1);
+    let mut command = command(&bench, &["--json", "--junit", "none/r.xml"]);
+    let ran = Ran(command.env("GITHUB_ACTIONS", "true").output().unwrap()).expect(1);
+    let lines = check_lines("build", &ran.out());
+    assert!(
+        lines.last().unwrap()["reason"]
+            .as_str()
+            .unwrap()
+            .contains("none/r.xml")
+    );
+    assert!(
+        ran.err().contains("failed::cannot write none/r.xml"),
+        "{}",
+        ran.err()
+    );
+}
+
 #[test]
 fn a_broken_model_fails_alone_and_is_tried_again() {
     let bench = bench(ONE_PRESET, 1);

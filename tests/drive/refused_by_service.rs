@@ -68,6 +68,65 @@ async fn what_the_service_refuses_fails_at_close_with_its_sentence_and_costs_not
     mounted.close().await;
 }
 
+const NOT_TODAY: &str = r#"
+[[rule]]
+method = "POST"
+path = "*/api-upload/start"
+fault = { kind = "status", status = 422, body = "{\"message\":\"Not today.\"}" }
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_failed_of_a_loose_file_is_a_text_that_can_be_read_and_removed() {
+    let mut account = Account::new().await;
+    account.meet_faults(NOT_TODAY).await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    tree.write("/rawmodels/chair.gltf", MINIMAL_GLTF)
+        .await
+        .unwrap();
+    let errors = "/rawmodels/ERROR.txt";
+    let text = tree
+        .until(errors, |text| text.starts_with("chair.gltf: "))
+        .await;
+    assert!(text.contains("Not today; `assetfs retry`"), "{text}");
+    let listed = tree.list("/rawmodels").await.unwrap();
+    assert!(listed.contains(&"ERROR.txt".to_owned()), "{listed:?}");
+    for name in &listed {
+        let path = format!("/rawmodels/{name}");
+        assert!(tree.stat(&path).await.is_ok(), "{path} is listed");
+    }
+    assert!(!tree.exists("/rawmodels/ERROR.txt@").await);
+    tree.unlink(errors).await.unwrap();
+    assert_eq!(tree.read(errors).await, Err(DriveError::NotFound));
+    assert_eq!(tree.list("/rawmodels").await.unwrap(), ["chair.gltf"]);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_success_at_once_after_a_failure_ends_it() {
+    let (_account, mounted) = Account::mounted().await;
+    let tree = &mounted.tree;
+    let preset = "/presets/mine.json";
+    for _ in 0..2 {
+        tree.write(preset, b"{").await.unwrap_err();
+        assert!(!tree.why(preset).await.is_empty());
+        tree.write(preset, br#"{"limits":{"faces":{"percentage":50}}}"#)
+            .await
+            .unwrap();
+        assert_eq!(tree.why(preset).await, "");
+    }
+    tree.mkdir("/rawmodels/a").await.unwrap();
+    let refused = tree.rename("/rawmodels/a", "/embeds/a").await;
+    let refused = refused.unwrap_err().to_string();
+    assert_eq!(tree.why("/rawmodels/a").await, refused);
+    tree.rename("/rawmodels/a", "/rawmodels/b").await.unwrap();
+    assert_eq!(tree.why("/rawmodels/a").await, "");
+    let status = tree.read_text("/.assetfs/status.json").await.unwrap();
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["refused"], serde_json::json!([]), "{status}");
+    mounted.close().await;
+}
+
 /// The service is up, and does nothing: it names a long pause.
 const UNDER_REPAIR: &str = r#"
 [[rule]]

@@ -16,20 +16,23 @@ use anyhow::Result;
 
 pub(super) use args::BuildArgs;
 
-use super::exit::Exit;
+use super::exit::{Exit, sentence};
 
 pub(super) fn run(args: &BuildArgs) -> Result<Exit> {
-    let (all, pruned) = run::build(args)?;
-    report::print(&all, args.quiet);
-    if let Some(path) = &args.junit {
-        report::write_junit(&all, path)?;
+    let (all, ended) = run::build(args).unwrap_or_else(|error| (Vec::new(), Err(error)));
+    let ended = ended.and_then(|()| report::check_not_empty(&all, &args.file));
+    if !all.is_empty() {
+        report::print(&all, args.quiet);
     }
+    let why = ended.as_ref().err().map(sentence);
+    let written = args.junit.as_deref();
+    let written = written.map(|path| report::write_junit(&all, why.as_deref(), path));
+    let ended = ended.and(written.unwrap_or(Ok(())));
     // GitHub Actions sets it, and reads its workflow commands from both outputs.
     if std::env::var_os("GITHUB_ACTIONS").is_some_and(|it| it == "true") {
-        report::annotations(&all)
-            .iter()
-            .for_each(|line| eprintln!("{line}"));
+        let why = ended.as_ref().err().map(sentence);
+        let lines = report::annotations(&all, why.as_deref());
+        lines.iter().for_each(|line| eprintln!("{line}"));
     }
-    pruned?;
-    Ok(report::exit_of(&all))
+    ended.map(|()| report::exit_of(&all))
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use assetfs_formats::warnings::WarningKind;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
@@ -13,6 +13,10 @@ use super::super::exit::Exit;
 use super::super::output;
 use super::super::result_facts::ResultFacts;
 use super::super::table::{bytes, counted, grouped, table_below};
+use crate::fuse::shell_quoted;
+
+/// The command, as reports name it.
+const COMMAND: &str = "assetfs build";
 
 /// What became of one model with one preset.
 #[derive(Debug)]
@@ -85,8 +89,18 @@ impl Built {
 /// The end of a command with these results.
 pub(super) fn exit_of(all: &[Built]) -> Exit {
     let exits = all.iter().map(|built| built.state.exit());
-    // A folder without models is most likely not the one that was meant.
     exits.max().unwrap_or(Exit::Failed)
+}
+
+/// # Errors
+/// If there are no results: folders without models are most likely not those that were meant.
+pub(super) fn check_not_empty(all: &[Built], file: &Path) -> Result<()> {
+    ensure!(
+        !all.is_empty(),
+        "there are no models in the folders that `models` names in {}; correct it, or put models there",
+        shell_quoted(file)
+    );
+    Ok(())
 }
 
 /// Prints what was built: a table of all that is not as it was before, with `quiet` of the failures alone, and the reasons;
@@ -156,14 +170,11 @@ fn summary(all: &[Built]) -> String {
     let parts: Vec<String> = parts
         .map(|(count, words)| format!("{count} {words}"))
         .collect();
-    match parts.is_empty() {
-        true => "There are no models.".to_owned(),
-        false => format!(
-            "{}: {}",
-            counted(all.len() as u64, "result"),
-            parts.join(", ")
-        ),
-    }
+    format!(
+        "{}: {}",
+        counted(all.len() as u64, "result"),
+        parts.join(", ")
+    )
 }
 
 fn print_line(built: &Built) {
@@ -193,15 +204,16 @@ fn print_line(built: &Built) {
     output::line(line);
 }
 
-/// Writes the results as JUnit XML: a suite for each preset, a test for each model.
-pub(super) fn write_junit(all: &[Built], path: &Path) -> Result<()> {
+/// Writes the results as JUnit XML: a suite for each preset, a test for each model, and one for the command if it failed as a
+/// whole.
+pub(super) fn write_junit(all: &[Built], why: Option<&str>, path: &Path) -> Result<()> {
     let cannot = || format!("cannot write {}", path.display());
-    let text = junit(all).with_context(cannot)?;
+    let text = junit(all, why).with_context(cannot)?;
     // Not atomic: the path may be a pipe or a device, and others read the report.
     fs::write(path, &text).with_context(cannot)
 }
 
-fn junit(all: &[Built]) -> Result<Vec<u8>> {
+fn junit(all: &[Built], why: Option<&str>) -> Result<Vec<u8>> {
     let mut presets: Vec<&str> = all.iter().map(|built| built.preset.as_str()).collect();
     presets.sort_unstable();
     presets.dedup();
@@ -216,7 +228,7 @@ fn junit(all: &[Built]) -> Result<Vec<u8>> {
                     all.iter().filter(|built| built.preset == preset),
                 )?;
             }
-            Ok(())
+            why.map_or(Ok(()), |why| failed_command(xml, why))
         })?;
     let mut text = xml.into_inner();
     text.push(b'\n');
@@ -258,16 +270,32 @@ fn suite<'a>(
                 BuiltState::OverBudget => "failure",
                 BuiltState::Failed => "error",
             };
-            case.write_inner_content(|xml| {
-                let reason = xml_text(&built.reason());
-                let element = xml.create_element(element);
-                let element = element.with_attribute(("message", reason.as_str()));
-                element.write_text_content(BytesText::new(&reason))?;
-                Ok(())
-            })?;
+            case.write_inner_content(|xml| reason_element(xml, element, &built.reason()))?;
         }
         Ok(())
     })?;
+    Ok(())
+}
+
+fn failed_command(xml: &mut Writer<Vec<u8>>, why: &str) -> std::io::Result<()> {
+    let counts = [("tests", "1"), ("failures", "0"), ("errors", "1")];
+    let suite = xml
+        .create_element("testsuite")
+        .with_attribute(("name", COMMAND));
+    suite.with_attributes(counts).write_inner_content(|xml| {
+        let case = xml.create_element("testcase");
+        let case = case.with_attributes([("classname", COMMAND), ("name", COMMAND)]);
+        case.write_inner_content(|xml| reason_element(xml, "error", why))?;
+        Ok(())
+    })?;
+    Ok(())
+}
+
+fn reason_element(xml: &mut Writer<Vec<u8>>, name: &str, reason: &str) -> std::io::Result<()> {
+    let reason = xml_text(reason);
+    let element = xml.create_element(name);
+    let element = element.with_attribute(("message", reason.as_str()));
+    element.write_text_content(BytesText::new(&reason))?;
     Ok(())
 }
 
@@ -277,15 +305,21 @@ fn xml_text(text: &str) -> String {
     text.chars().filter(is_allowed).collect()
 }
 
-/// The annotations that GitHub Actions shows beside a run, a line for each failure (its workflow commands).
-pub(super) fn annotations(all: &[Built]) -> Vec<String> {
+/// The annotations that GitHub Actions shows beside a run (its workflow commands): a line for each failure, and one if the command
+/// failed as a whole.
+pub(super) fn annotations(all: &[Built], why: Option<&str>) -> Vec<String> {
     let failures = all.iter().filter(|built| built.state.is_failure());
-    let line = |built: &Built| {
+    let failures = failures.map(|built| {
         let title = format!("{} {}", built.name(), built.state.words());
-        let title = escaped(&title).replace(':', "%3A").replace(',', "%2C");
-        format!("::error title={title}::{}", escaped(&built.reason()))
-    };
-    failures.map(line).collect()
+        annotation(&title, &built.reason())
+    });
+    let whole = why.map(|why| annotation(&format!("{COMMAND} failed"), why));
+    failures.chain(whole).collect()
+}
+
+fn annotation(title: &str, reason: &str) -> String {
+    let title = escaped(title).replace(':', "%3A").replace(',', "%2C");
+    format!("::error title={title}::{}", escaped(reason))
 }
 
 fn escaped(text: &str) -> String {
@@ -334,7 +368,7 @@ mod tests {
 
     #[test]
     fn junit_has_a_suite_for_each_preset_and_escapes_what_xml_would_take_for_its_own() {
-        let text = String::from_utf8(junit(&some()).unwrap()).unwrap();
+        let text = String::from_utf8(junit(&some(), None).unwrap()).unwrap();
         assert!(
             text.contains(r#"<testsuite name="web" tests="2" failures="1" errors="0">"#),
             "{text}"
@@ -357,8 +391,27 @@ mod tests {
     }
 
     #[test]
+    fn a_command_that_failed_as_a_whole_is_a_failed_test_and_an_annotation() {
+        let why = Some("there are no models");
+        let text = String::from_utf8(junit(&[], why).unwrap()).unwrap();
+        let suite = r#"<testsuite name="assetfs build" tests="1" failures="0" errors="1">"#;
+        assert!(text.contains(suite), "{text}");
+        assert!(
+            text.contains("<error message=\"there are no models\">"),
+            "{text}"
+        );
+        let lines = annotations(&some()[..1], why);
+        assert_eq!(
+            lines,
+            ["::error title=assetfs build failed::there are no models"]
+        );
+        let both = String::from_utf8(junit(&some(), why).unwrap()).unwrap();
+        assert_eq!(both.matches("<testsuite ").count(), 3, "{both}");
+    }
+
+    #[test]
     fn an_annotation_is_one_line_whatever_the_reason() {
-        let lines = annotations(&some());
+        let lines = annotations(&some(), None);
         assert_eq!(
             lines[0],
             "::error title=a<b>\"& (web) over budget::too \"many\" <triangles>; 100 %25,%0Amore"
@@ -373,6 +426,5 @@ mod tests {
             summary(&some()),
             "4 results: 1 made, 1 up to date, 1 over budget, 1 failed"
         );
-        assert_eq!(summary(&[]), "There are no models.");
     }
 }

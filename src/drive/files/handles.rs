@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use bytes::Bytes;
 
@@ -27,6 +28,7 @@ pub struct OpenFile {
     pub flags: OpenFlags,
     pub body: Body,
     pub opened_by: Caller,
+    pub opened_at: Instant,
 }
 
 /// Where the bytes of an open file are.

@@ -302,7 +302,8 @@ async fn cancel(tree: &Arc<Tree>, draft: DraftId, asset: Option<AssetId>) -> Dri
         }
     })
     .await?;
-    tree.failures().succeeded(&path, OperationKind::Remove);
+    tree.failures()
+        .succeeded(&path, OperationKind::Remove, None);
     given_up(tree, asset);
     Ok(())
 }
@@ -331,7 +332,8 @@ async fn cancel_version(tree: &Arc<Tree>, asset: AssetId) -> DriveResult<()> {
     let path = tree.catalog().home_path(Home::Made(version.id));
     tree.detached(async move { Ok(outbox.uploads().cancel_version(version.id).await?) })
         .await?;
-    tree.failures().succeeded(&path, OperationKind::Remove);
+    tree.failures()
+        .succeeded(&path, OperationKind::Remove, None);
     given_up(tree, version.asset);
     Ok(())
 }

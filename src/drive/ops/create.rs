@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::lookup::text;
 use crate::drive::catalog::refresh_listing;
@@ -129,6 +130,7 @@ pub async fn create_new(
         flags,
         body,
         opened_by: *caller,
+        opened_at: Instant::now(),
     });
     Ok((
         node,

@@ -52,7 +52,7 @@ pub(super) async fn delete_on_service(tree: &Arc<Tree>, model: Model) -> DriveRe
 async fn delete_counted(tree: &Arc<Tree>, subjects: &[ModelId]) -> DriveResult<()> {
     let limit = tree.config().delete_limit;
     if !tree.deletions().count(limit, subjects.len()) {
-        return Err(refusals::delete_limit(limit));
+        return Err(refusals::delete_limit(limit, subjects.len()));
     }
     let mut deleted = 0;
     let outcome = delete_uncounted(tree, subjects, &mut deleted).await;
@@ -218,7 +218,7 @@ pub(super) async fn check_may_hide(
     }
     let limit = tree.config().delete_limit;
     if begins && tree.deletions().is_over_limit(limit) {
-        return Err(refusals::delete_limit(limit));
+        return Err(refusals::delete_limit(limit, 1));
     }
     Ok(())
 }

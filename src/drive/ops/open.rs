@@ -1,6 +1,7 @@
 //! Opening files. Opening alone never fetches content.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::drive::catalog::{
     file_map, keep_len, open_member, open_member_at, open_staged_member, remote_file, source_zip,
@@ -96,6 +97,7 @@ pub async fn open_node(
         flags,
         body,
         opened_by: *caller,
+        opened_at: Instant::now(),
     });
     Ok(Opened { fh, mode })
 }

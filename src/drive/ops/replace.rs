@@ -33,7 +33,7 @@ pub fn replace(tree: &Tree, asset: AssetId, draft: &str, remove_old: bool) -> Dr
     let is_counted = remove_old && !was_counted;
     let limit = tree.config().delete_limit;
     if is_counted && !tree.deletions().count(limit, 1) {
-        return Err(refusals::delete_limit(limit));
+        return Err(refusals::delete_limit(limit, 1));
     }
     let made = tree.outbox().uploads().make_version(found.id, &replaced);
     if is_counted && made.is_err() {

@@ -87,6 +87,32 @@ pub fn noted<T>(
     kind: OperationKind,
     result: DriveResult<T>,
 ) -> DriveResult<T> {
+    noted_since(mount, (ino, name), kind, None, result)
+}
+
+/// The same for an open file.
+pub fn noted_at<T>(
+    mount: &Mount,
+    ino: Ino,
+    fh: Fh,
+    kind: OperationKind,
+    result: DriveResult<T>,
+) -> DriveResult<T> {
+    let opened = match mount.failures().is_empty() {
+        true => None,
+        false => mount.handles().file(fh).ok().map(|open| open.opened_at),
+    };
+    noted_since(mount, (ino, None), kind, opened, result)
+}
+
+/// The same for what belongs to a file that was opened then, if it belongs to one.
+fn noted_since<T>(
+    mount: &Mount,
+    (ino, name): (Ino, Option<&OsStr>),
+    kind: OperationKind,
+    opened: Option<Instant>,
+    result: DriveResult<T>,
+) -> DriveResult<T> {
     match &result {
         Err(error) if error.has_user_message() => {
             if let Ok(node) = mount.node(ino) {
@@ -96,7 +122,7 @@ pub fn noted<T>(
         Ok(_) if !mount.failures().is_empty() => {
             if let Ok(node) = mount.node(ino) {
                 let path = path_at(mount, &node, name);
-                mount.failures().succeeded(&path, kind);
+                mount.failures().succeeded(&path, kind, opened);
             }
         }
         _ => {}
@@ -216,7 +242,7 @@ pub fn told_at<T>(
     {
         tell_refused(mount, (ino, None), &open.opened_by, &result);
     }
-    noted(mount, ino, None, kind, result)
+    noted_at(mount, ino, fh, kind, result)
 }
 
 fn note_failure(

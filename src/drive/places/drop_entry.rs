@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::attributes::{file, link, made_by};
 use super::drop::job_status;
-use super::errors::AFTER_A_FAILED_JOB;
+use super::errors::after_a_failed_job;
 use super::hiding::is_removed_part;
 use super::links::linked_rapid;
 use super::place::{AttributeRule, Contents, Lifetime, Place, Removal, Text};
@@ -108,7 +108,7 @@ impl Place for JobEntry {
                 let was_accepted = !job.rapids.is_empty();
                 let is_over = matches!(job.state, JobState::Failed { .. }) && was_accepted;
                 match failure {
-                    Some(said) if is_over => Some(format!("{said}; {AFTER_A_FAILED_JOB}")),
+                    Some(said) if is_over => Some(after_a_failed_job(&said)),
                     None if job.state == JobState::Editing => why_never_sent(&job.name),
                     said => said.or_else(of_model),
                 }

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 
 use super::node::Row;
 use super::place::{Lifetime, Place, Removal, Text};
+use crate::client::without_full_stop;
 use crate::drive::catalog::{asset_failure, model_path, rapid_status};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::FileKind;
@@ -19,9 +20,6 @@ use crate::outbox::{DraftKind, DraftPhase, StatusWord};
 use crate::wire::{AssetId, RapidId};
 
 const ERROR_FILE: &str = "ERROR.txt";
-/// What to do about a job that the service has accepted, and that failed.
-pub(super) const AFTER_A_FAILED_JOB: &str = "if the model or the settings are the cause, correct them; otherwise \
-                                             `assetfs run` of the job's text runs it again, for a point";
 /// The table of texts that were removed.
 const DISMISSED: &str = "dismissed";
 /// The table of texts with the time when each was first known.
@@ -213,6 +211,7 @@ pub(super) fn model_failure(tree: &Tree, home: Home) -> Option<String> {
     let of_import = view.known.filter(|known| known.state.is_failure());
     let of_import = of_import.map(|known| {
         let said = asset_failure(tree.catalog(), &known);
+        let said = without_full_stop(&said);
         format!(
             "{said}; the service could not import it: if the cause is not in its files, remove the cause, then \
              `assetfs retry`; otherwise copy the whole model in again under another name"
@@ -235,6 +234,7 @@ fn version_failure(tree: &Tree, asset: AssetId) -> Option<String> {
 /// The message for a failed import of a model whose files are still staged. A CAD file has all that it needs, and often fails
 /// for what the service lacks.
 fn after_a_failed_import(said: &str, is_cad: bool) -> String {
+    let said = without_full_stop(said);
     if is_cad {
         return format!(
             "{said}; the service could not import it: once the cause is removed, `assetfs retry` imports it again; if the \
@@ -248,10 +248,25 @@ fn after_a_failed_import(said: &str, is_cad: bool) -> String {
     )
 }
 
+/// The message for a job that the service has accepted, and that failed.
+pub(super) fn after_a_failed_job(said: &str) -> String {
+    format!(
+        "{}; if the model or the settings are the cause, correct them; otherwise `assetfs run` of the job's text runs it \
+         again, for a point",
+        without_full_stop(said)
+    )
+}
+
 /// The row of `ERROR.txt` under a free name, if something failed.
 pub(super) fn error_row(tree: &Tree, parent: ErrorParent, taken: &HashSet<String>) -> Option<Row> {
     error_text(tree, parent)?;
     Some(Row::new(free_name(ERROR_FILE, taken), ErrorText(parent)))
+}
+
+/// True for each name that [`error_row`] may choose.
+pub(super) fn is_error_file(name: &str) -> bool {
+    let added = name.strip_prefix(ERROR_FILE);
+    added.is_some_and(|added| added.bytes().all(|byte| byte == b'@'))
 }
 
 /// A free name for something that the service adds: the user's files keep their names.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::attributes::folder;
-use super::errors::{AFTER_A_FAILED_JOB, rapid_failure};
+use super::errors::{after_a_failed_job, rapid_failure};
 use super::model::{ModelFolder, all_rows};
 use super::node::{Node, Row};
 use super::place::{Place, Removal};
@@ -59,7 +59,7 @@ impl Place for RapidFolder {
 
     fn failure(&self, tree: &Tree) -> Option<String> {
         match rapid_failure(tree, self.0) {
-            Some(said) => Some(format!("{said}; {AFTER_A_FAILED_JOB}")),
+            Some(said) => Some(after_a_failed_job(&said)),
             None => why_stale(tree, self.0),
         }
     }

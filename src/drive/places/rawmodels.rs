@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::attributes::changed;
 use super::entry::{loose_row, sent_loose_file};
-use super::errors::error_row;
+use super::errors::{error_row, is_error_file};
 use super::model::ModelFolder;
 use super::mount_status::recovered_sentence;
 use super::node::{Node, Row};
@@ -119,7 +119,7 @@ impl RawModels {
             Ok(NameAnswer::Asked) => Ok(()),
             Err(error) => Err(error),
         };
-        if let Some(node) = listed() {
+        if let Some(node) = listed().or_else(|| RawModels::error_text(tree, name)) {
             return Ok(node);
         }
         // The name of a loose file resolves, unlisted, as long as its asset exists.
@@ -133,6 +133,12 @@ impl RawModels {
             return Ok(node);
         }
         Err(DriveError::NotFound)
+    }
+
+    /// What failed of the loose files, under the name that it is listed with.
+    fn error_text(tree: &Tree, name: &str) -> Option<Node> {
+        let mut rows = is_error_file(name).then(|| rows_at_hand(tree))?.into_iter();
+        rows.find(|row| row.name == name).map(|row| row.node)
     }
 
     /// The asset that is listed under a name.

@@ -103,7 +103,14 @@ pub fn no_move_between() -> DriveError {
     DriveError::NotPermitted("this cannot be moved there; copy it, then remove the original".into())
 }
 
-pub fn delete_limit(limit: u32) -> DriveError {
+/// Without a confirmation a drive deletes so many models within a minute, and `count` more are asked for.
+pub fn delete_limit(limit: u32, count: usize) -> DriveError {
+    if count > 1 {
+        return DriveError::NotPermitted(format!(
+            "{count} models would be deleted, and without a confirmation it may be {limit} within a minute; if that is \
+             intended, repeat the command with --yes (`assetfs rm --yes`), or run `assetfs allow-delete` before it"
+        ));
+    }
     DriveError::NotPermitted(format!(
         "more than {limit} models were deleted within a minute; if that is intended, run `assetfs allow-delete` and repeat the command"
     ))

@@ -77,6 +77,24 @@ pub struct Attempt {
     pub origin: AssetOrigin,
 }
 
+impl Attempt {
+    /// Bytes that are not stored yet.
+    pub fn unsent_bytes(&self) -> u64 {
+        if self.stage.asset().is_some() && !matches!(self.stage, Stage::Started { .. }) {
+            return 0;
+        }
+        match self.manifest.zip_name {
+            Some(_) if self.put.is_empty() => self.manifest.total_size(),
+            Some(_) => 0,
+            None => {
+                let files = self.manifest.files.iter().enumerate();
+                let unsent = files.filter(|(object, _)| !self.put.contains(object));
+                unsent.map(|(_, file)| file.size).sum()
+            }
+        }
+    }
+}
+
 /// Who started the asset of an attempt, which decides what is done with it when the attempt is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -51,6 +51,8 @@ pub struct DraftTools {
     storage_left: AtomicU64,
     /// What uploads may still start to send without another look at the account.
     pub room: Room,
+    /// Held while an upload looks at the account and is recorded.
+    pub room_turn: Arc<tokio::sync::Mutex<()>>,
     epoch: Instant,
 }
 
@@ -100,6 +102,7 @@ impl DraftParts {
             note_wake: Notify::new(),
             storage_left: AtomicU64::new(UNKNOWN),
             room: Room::default(),
+            room_turn: Arc::default(),
             epoch,
         };
         Machine::new(

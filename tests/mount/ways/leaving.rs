@@ -48,6 +48,13 @@ fn unmount_sends_what_is_ready_and_keeps_what_is_not() {
     assert_eq!(fixture.only_asset()["name"], "chair");
 
     fixture.mount(&["--settle", "10m"]);
+    let now = unmount(&fixture, &["--now", "--json"]);
+    let line: serde_json::Value = serde_json::from_slice(&now.stdout).unwrap();
+    let unsent = line["unsent"].to_string();
+    assert_eq!(unsent.matches("stays a draft").count(), 2, "{line}");
+    assert!(text(&now.stderr).contains("rawmodels/half.glb stays a draft"));
+
+    fixture.mount(&["--settle", "10m"]);
     assert!(exists(fixture.path("rawmodels/lacking/chair.gltf")));
     assert!(exists(fixture.path("rawmodels/half.glb")));
     assert_arrived(&fixture, "chair", &tree(&source, &[]));

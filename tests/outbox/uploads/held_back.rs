@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use assetfs::outbox::{DraftPhase, EntryId, OutboxError, StatusWord};
+use assetfs::outbox::{DraftId, DraftPhase, EntryId, Outbox, OutboxError, StatusWord};
 
 use crate::support::{Fault, ME, World, chair, copy_chair, eventually, glb, put};
 
@@ -93,6 +93,85 @@ async fn a_draft_larger_than_the_room_left_does_not_start_and_says_so() {
     assert!(status.contains("the account has 1.0 kB left"), "{status}");
     assert!(world.relay.calls("POST", "api-upload/start").is_empty());
     outbox.shut_down().await;
+}
+
+/// A new draft with one model of so many bytes.
+fn copy_model(outbox: &Outbox, name: &str, len: u32) -> DraftId {
+    let draft = outbox.drafts().create(name, 0o755, &ME).unwrap().id;
+    put(outbox, draft, EntryId::ROOT, "model.glb", &glb(len));
+    draft
+}
+
+fn waits_for_room(outbox: &Outbox, draft: DraftId) -> bool {
+    let status = outbox.drafts().get(draft).map(|it| it.status);
+    status.is_some_and(|it| {
+        assert_ne!(it.word(), StatusWord::Failed, "{it}");
+        it.to_string().contains("and the account has")
+    })
+}
+
+async fn is_sent(world: &World, outbox: &Outbox, draft: DraftId) {
+    eventually("it is sent", async || outbox.drafts().get(draft).is_none()).await;
+    assert_eq!(world.assets().await.len(), 1);
+}
+
+#[tokio::test]
+async fn of_two_drafts_at_once_that_do_not_fit_together_one_waits_for_room_and_is_sent_then() {
+    let world = World::with(|config| config.quota_bytes = Some(100_000)).await;
+    let outbox = world.outbox();
+    let drafts = ["one", "two"].map(|name| copy_model(&outbox, name, 70_000));
+    let is_waiting = || drafts.map(|draft| waits_for_room(&outbox, draft));
+    eventually("one is sent and one waits", async || {
+        let gone = drafts.map(|draft| outbox.drafts().get(draft).is_none());
+        gone.contains(&true) && is_waiting().contains(&true)
+    })
+    .await;
+    assert_eq!(
+        world.relay.calls("POST", "api-upload/start").len(),
+        1,
+        "nothing is sent in vain"
+    );
+    let first = world.the_one(&world.assets().await);
+    world.direct().assets().delete(first).await.unwrap();
+    let waits = drafts.into_iter().find(|it| waits_for_room(&outbox, *it));
+    is_sent(&world, &outbox, waits.unwrap()).await;
+    outbox.shut_down().await;
+}
+
+/// Another machine has taken the room since the drive looked, or the drive could not look.
+#[tokio::test]
+async fn an_upload_that_is_refused_for_lack_of_room_at_any_step_waits_for_it() {
+    let steps = [
+        ("PUT", "", None),
+        ("POST", "api-upload/start", Some(Fault::Status(413))),
+        ("GET", "api-upload/complete", Some(Fault::Status(413))),
+    ];
+    for (method, path, fault) in steps {
+        let world = World::with(|config| config.quota_bytes = Some(100_000)).await;
+        let outbox = world.outbox();
+        let first = match path {
+            // What it has stored itself leaves too little.
+            "api-upload/complete" => None,
+            _ => {
+                let first = copy_model(&outbox, "first", 70_000);
+                let sent = outbox.uploads().commit(first, false).await.unwrap();
+                is_sent(&world, &outbox, first).await;
+                Some(sent)
+            }
+        };
+        let not_told = Fault::Status(404);
+        world.relay.fault("GET", "/user/storage", not_told, 1);
+        if let Some(fault) = fault {
+            world.relay.fault(method, path, fault, 1);
+        }
+        let draft = copy_model(&outbox, "second", 70_000);
+        eventually("it waits for room", async || waits_for_room(&outbox, draft)).await;
+        if let Some(first) = first {
+            world.direct().assets().delete(first).await.unwrap();
+        }
+        is_sent(&world, &outbox, draft).await;
+        outbox.shut_down().await;
+    }
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use crate::outbox::drafts::draft::Attempt;
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::drafts::upload::link::{DraftLink, Flow, MAX_RETRY_PAUSE};
 use crate::outbox::drafts::upload::plan::ServiceView;
+use crate::outbox::drafts::upload::room;
 use crate::outbox::drafts::upload::verify;
 use crate::outbox::drafts::upload::verify::Comparison;
 use crate::outbox::effect::{Effect, LATE_EFFECT};
@@ -140,6 +141,10 @@ impl SentAsset {
             // Some files may not be stored, so the asset is given up: `retry` sends all files to a new one.
             link.drop_attempt(number).await?;
             self.forget();
+            let needed = attempt.manifest.total_size();
+            if let Some(flow) = room::wait_if_full(link, &error, needed).await {
+                return Ok(flow);
+            }
             return link.failed_or_again(error, "ending the upload").await;
         }
         link.write(UploadRecord::CompleteRefused {

@@ -1,5 +1,5 @@
 //! Sending drafts: the files to send ([`manifest`]), their bytes ([`body`]), the planner ([`plan`]), the executor
-//! ([`run`]) with its steps ([`start`], [`put`] and [`import`]), its link to the draft ([`link`]) and the signed URLs
+//! ([`run`]) with its steps ([`start`], which needs [`room`] in the account, [`put`] and [`import`]), its link to the draft ([`link`]) and the signed URLs
 //! ([`urls`]), the comparison at the end ([`verify`]), deleting unwanted assets ([`discard`]) and assets that the user
 //! deletes ([`deletion`]), commands ([`ops`], [`drain`], [`orphans`], [`version`]), and the speed ([`rate`]). The
 //! journal stores URLs encrypted ([`seal`]).
@@ -19,6 +19,7 @@ pub mod orphans;
 pub mod plan;
 mod put;
 pub mod rate;
+mod room;
 mod run;
 pub mod seal;
 mod start;

@@ -14,6 +14,7 @@ use crate::outbox::drafts::upload::import::SentAsset;
 use crate::outbox::drafts::upload::link::{DraftLink, Flow};
 use crate::outbox::drafts::upload::plan::{ServiceView, Step, Urls, View, next_step};
 use crate::outbox::drafts::upload::put::{ObjectSender, Sent};
+use crate::outbox::drafts::upload::room;
 use crate::outbox::drafts::upload::start::{Joining, Starter};
 use crate::outbox::drafts::upload::urls::ObjectUrls;
 use crate::outbox::error::OutboxResult;
@@ -131,14 +132,18 @@ impl Upload {
         let again = self.urls.state() == Urls::Expired
             || *self.asset.view() != ServiceView::Unknown
             || attempt.origin == AssetOrigin::Joined;
-        self.urls = ObjectUrls::default();
-        self.asset.forget();
-        self.link.live().sent.store(0, Ordering::Relaxed);
+        self.forget_attempt();
         Ok(if again {
             Flow::Pause(self.starts.next_pause())
         } else {
             Flow::Again
         })
+    }
+
+    fn forget_attempt(&mut self) {
+        self.urls = ObjectUrls::default();
+        self.asset.forget();
+        self.link.live().sent.store(0, Ordering::Relaxed);
     }
 
     /// Sends the missing objects.
@@ -163,7 +168,16 @@ impl Upload {
                 self.asset.ask_again();
                 Ok(Flow::Again)
             }
-            Sent::Failed(error) => self.link.failed_or_again(error, "the upload").await,
+            Sent::Failed(error) => {
+                let needed = room::unsent(&self.link);
+                let Some(flow) = room::wait_if_full(&mut self.link, &error, needed).await else {
+                    return self.link.failed_or_again(error, "the upload").await;
+                };
+                // What it has stored takes room that another upload may need.
+                self.link.drop_attempt(attempt.number).await?;
+                self.forget_attempt();
+                Ok(flow)
+            }
         }
     }
 }

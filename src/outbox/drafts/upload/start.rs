@@ -1,7 +1,7 @@
-//! Starts an upload: checks the free storage, fixes the manifest, and sends the start request.
+//! Starts an upload: fixes the manifest, and sends the start request.
 
 use crate::backoff::Backoff;
-use crate::client::{ClientError, Priority};
+use crate::client::ClientError;
 use crate::outbox::drafts::activity::Trouble;
 use crate::outbox::drafts::draft::{AssetOrigin, Draft, StartKey};
 use crate::outbox::drafts::memory::DraftsMemory;
@@ -10,6 +10,7 @@ use crate::outbox::drafts::settle::readiness::DraftFacts;
 use crate::outbox::drafts::settle::{facts, look, readiness};
 use crate::outbox::drafts::upload::link::{DraftLink, Flow};
 use crate::outbox::drafts::upload::manifest::Manifest;
+use crate::outbox::drafts::upload::room;
 use crate::outbox::drafts::upload::urls::{self, ObjectUrls};
 use crate::outbox::effect::Effect;
 use crate::outbox::error::OutboxResult;
@@ -116,12 +117,14 @@ impl Starter<'_> {
             Err(None) => return Ok(Flow::End),
             Err(Some(reason)) => return self.link.fail(reason).await,
         };
-        if let Some(flow) = self.wait_for_room().await {
-            return Ok(flow);
-        }
+        let room = match room::take(self.link).await {
+            Ok(room) => room,
+            Err(flow) => return Ok(flow),
+        };
         let Some(start) = self.intend(ready).await? else {
             return Ok(Flow::End);
         };
+        drop(room);
         failpoint::hit(Failpoint::BeforeStart);
         let request = start.request();
         let key = key_of(&start.token, &request);
@@ -160,48 +163,6 @@ impl Starter<'_> {
             }
             Err(obstacle) if ordered.is_some() => Err(Some(obstacle.sentence())),
             Err(_) => Err(None),
-        }
-    }
-
-    /// Checks the free storage of the account. If the service does not report it, the upload continues.
-    async fn wait_for_room(&mut self) -> Option<Flow> {
-        let needed = {
-            let memory = self.link.parts().memory();
-            let draft = memory.state.drafts.get(&self.link.draft())?;
-            facts::manifest_of(&memory, draft).total_size()
-        };
-        if self.link.parts().own.room.take(needed) {
-            return None;
-        }
-        let call = self
-            .link
-            .parts()
-            .client
-            .account()
-            .storage_left(Priority::Background);
-        let call = self.link.in_turn(call);
-        let reply = match self.link.parts().tasks.until_closed(call).await {
-            Some(reply) => reply,
-            None => return Some(Flow::End),
-        };
-        let left = reply.as_ref().ok().and_then(|storage| storage.storage_left);
-        if let Some(left) = left {
-            self.link.parts().storage_is_left(left);
-            self.link
-                .parts()
-                .own
-                .room
-                .looked(left.saturating_sub(needed));
-        }
-        match reply {
-            Ok(_) => left
-                .filter(|left| *left < needed)
-                .map(|left| self.link.retry_after(Trouble::Quota { needed, left })),
-            // Nothing can be started while the service does not answer.
-            Err(error) if Effect::of(&error) == Effect::NotYet => {
-                Some(self.link.retry_after(Trouble::Service(error)))
-            }
-            _ => None,
         }
     }
 
@@ -297,6 +258,10 @@ impl Starter<'_> {
             return Ok(Flow::Pause(self.starts.next_pause()));
         }
         self.record_refusal(start).await?;
+        if let Some(flow) = room::wait_if_full(self.link, &error, start.manifest.total_size()).await
+        {
+            return Ok(flow);
+        }
         self.link
             .failed_or_again(error, "starting the upload")
             .await
