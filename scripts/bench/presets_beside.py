@@ -9,14 +9,12 @@ What gltfpack writes does not depend on assetfs: with a folder to keep it in (--
 
 import copy
 import json
-import re
 import resource
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-BEGIN, END = "<!-- begin: presets beside gltfpack -->", "<!-- end: presets beside gltfpack -->"
 SLOTS = ["baseColor", "normal", "orm", "emissive"]
 # gltfpack has three classes of textures.
 CLASSES = {"color": "baseColor", "normal": "normal", "attrib": "orm"}
@@ -191,13 +189,3 @@ def verdict(ours, theirs):
     ahead = ["smaller"] if theirs["bytes"] < ours["bytes"] else []
     ahead += ["closer"] if theirs["score"] - SAME > ours["score"] else []
     return f" (**{', '.join(ahead)}**)" if ahead else ""
-
-
-def write(document, text):
-    """Replaces what is between the two markers of the document."""
-    before = document.read_text()
-    pattern = re.compile(f"({re.escape(BEGIN)}\n).*?({re.escape(END)})", re.DOTALL)
-    after, count = pattern.subn(lambda around: f"{around[1]}{text}\n{around[2]}", before)
-    if count != 1:
-        sys.exit(f"{document} must have {BEGIN} and {END} once")
-    document.write_text(after)

@@ -261,3 +261,30 @@ async fn with_no_delete_presets_of_the_service_stay_and_local_files_can_be_remov
     assert_eq!(saved.len(), 2, "{saved:?}");
     mounted.close().await;
 }
+
+/// A text that names it would be paid with the configuration that the service still has.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_emptied_preset_is_used_by_no_text_until_it_is_written_again() {
+    let (account, mounted) = Account::mounted().await;
+    account.add_cube().await;
+    let tree = &mounted.tree;
+    let config = br#"{"limits":{"faces":{"count":1000}}}"#;
+    tree.write("/presets/web.json", config).await.unwrap();
+    tree.write("/presets/web.json", b"").await.unwrap();
+    let job = "/rawmodels/cube/optimize/a.json";
+    // `close` may say it, too.
+    let _ = tree.write(job, br#"{"preset": "web"}"#).await;
+    let status = "/rawmodels/cube/optimize/a.status";
+    let said = tree
+        .until(status, |text| {
+            text.starts_with("failed") || text.starts_with("done")
+        })
+        .await;
+    assert!(
+        said.contains("it is empty; correct presets/web.json first"),
+        "{said}"
+    );
+    tree.write("/presets/web.json", config).await.unwrap();
+    tree.optimize("cube", "b", r#"{"preset": "web"}"#).await;
+    mounted.close().await;
+}

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use super::json_schema::{check_lines, commands};
 use super::square_glb::numbered_glb;
-use super::support::{ASSETFS, Fixture, MountPoint, read, small_chair, text, wait_until};
+use super::support::{
+    ASSETFS, Fixture, MountPoint, assetfs, fails, read, run, small_chair, text, wait_until,
+};
 use crate::needs_fuse;
 
 /// The lines of a command, after a check against its schema, and its exit code.
@@ -111,6 +113,13 @@ fn the_reports_of_models_and_results_are_those_of_their_schemas() {
             _ => {}
         }
     }
+    // A budget reads the result behind the link of its text; a source model has none.
+    for path in ["optimize/web.json", "optimize", "optimize/web", ""] {
+        let mut wait = assetfs("wait", model.join(path));
+        run(wait.args(["--min-similarity", "50"]));
+    }
+    let mut missed = assetfs("wait", model.join("optimize/web.json"));
+    fails(missed.args(["--max-triangles", "1"]), 1);
 }
 
 #[test]

@@ -119,6 +119,14 @@ fn the_optimized_glb_has_no_more_faces_than_asked_and_is_valid() {
     let faces = triangles_of(&local);
     assert!(faces <= FACES && faces > FACES / 2, "{faces} faces");
     assert_gltf_has_no_error(&local);
+
+    for path in ["optimize/small.json", "optimize", "optimize/small", ""] {
+        let mut wait = assetfs("wait", fixture.path("rawmodels/model").join(path));
+        run(wait.args(["--max-triangles", "3000"]));
+    }
+    let mut names = [0; 256];
+    let len = rustix::fs::llistxattr(&result, &mut names[..]).unwrap();
+    assert_eq!(len, 0, "a link has no attribute that can be read");
 }
 
 #[test]

@@ -113,22 +113,36 @@ impl Tree {
 
     /// Names and kinds, as from `readdir`.
     pub async fn rows(&self, path: &str) -> DriveResult<Vec<(String, FileKind)>> {
+        let (rows, end) = self.rows_and_end(path).await?;
+        end.map(|()| rows)
+    }
+
+    /// The same, and whether the folder ends with an error.
+    pub async fn rows_and_end(
+        &self,
+        path: &str,
+    ) -> DriveResult<(Vec<(String, FileKind)>, DriveResult<()>)> {
         let ino = self.walk(path, true).await?.attributes.ino;
         let fh = self.drive.open_dir(ino, &self.caller).await?;
         let mut rows = Vec::new();
         let mut offset = 0;
-        loop {
-            let next = self.drive.read_dir(ino, fh, offset).await?;
-            let Some(last) = next.last() else { break };
+        let end = loop {
+            let next = match self.drive.read_dir(ino, fh, offset).await {
+                Ok(next) => next,
+                Err(error) => break Err(error),
+            };
+            let Some(last) = next.last() else {
+                break Ok(());
+            };
             offset = last.offset;
             rows.extend(
                 next.into_iter()
                     .map(|row| (row.name.into_string().expect("names are text"), row.kind)),
             );
-        }
+        };
         self.drive.release_dir(fh).await?;
         rows.retain(|(name, _)| name != "." && name != "..");
-        Ok(rows)
+        Ok((rows, end))
     }
 
     /// `cat`.

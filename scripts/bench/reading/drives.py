@@ -1,9 +1,11 @@
-"""The file systems under test: the drive and rclone."""
+"""The file systems under test: what they have in common, and the drive."""
 import json, os, shutil, subprocess
 from pathlib import Path
 
-from .process import HZ, ended, quiet, run, wait_for
-from .stage import PORTS
+from figures import HELPED, ROOT_USER
+
+from .process import HZ, NOBODY, ended, quiet, run, wait_for
+from .stage import authority
 
 
 class Mounted:
@@ -35,15 +37,15 @@ class Mounted:
 
 
 class Assetfs(Mounted):
-    def __init__(self, bench, privileged=True, other=None):
-        self.bench, self.privileged, self.pid = bench, privileged, None
-        self.binary = other or bench.binary
-        self.label = "the other build" if other else "assetfs" if privileged else "assetfs, not root"
-        home = bench.base / ("drive-other" if other else "drive" if privileged else "drive-user")
+    def __init__(self, bench, whose=ROOT_USER, other=None):
+        self.bench, self.pid = bench, None
+        self.binary = other or (bench.helped if whose == HELPED else bench.binary)
+        self.label = "the other build" if other else whose
+        home = bench.base / f"drive-{len(bench.mounts)}"
         self.dir, self.home = home / "mnt", home
         self.dir.mkdir(parents=True)
-        if not privileged:
-            self.as_user = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
+        if whose != ROOT_USER:
+            self.as_user = NOBODY
             run("chown", "-R", "nobody:nogroup", home)
 
     def mount(self, *more):
@@ -51,7 +53,7 @@ class Assetfs(Mounted):
               "--state-dir", self.home / "state", "--cache-dir", self.home / "cache",
               "--refresh", "1h", "--log-file", self.home / "log", *more,
               env={**os.environ, "ASSETFS_TOKEN": self.bench.service.token,
-                   "HOME": str(self.home)})
+                   "HOME": str(self.home), "SSL_CERT_FILE": str(authority(self.bench.base))})
         status = run(*self.as_user, "cat", self.dir / ".assetfs/status.json",
                      stdout=subprocess.PIPE).stdout
         self.pid = json.loads(status)["pid"]
@@ -69,22 +71,3 @@ class Assetfs(Mounted):
         self.unmount()
         shutil.rmtree(self.home / "cache", ignore_errors=True)
         self.mount(*more)
-
-
-class Rclone(Mounted):
-    def __init__(self, bench, label, *flags):
-        self.bench, self.flags, self.pid = bench, flags, None
-        self.label = f"rclone {label}"
-        home = bench.base / ("rclone-" + label.replace(" ", "-").replace(",", ""))
-        self.dir, self.cache = home / "mnt", home / "cache"
-        self.dir.mkdir(parents=True)
-
-    def reset(self, form, *_):
-        self.unmount()
-        shutil.rmtree(self.cache, ignore_errors=True)
-        self.pid = subprocess.Popen(
-            [str(self.bench.rclone), "--config", "/dev/null", "mount",
-             f":http,url='http://127.0.0.1:{PORTS[form]}/show/':", str(self.dir),
-             "--cache-dir", str(self.cache), *self.flags],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).pid
-        wait_for("rclone's mount", lambda: os.path.ismount(self.dir))

@@ -1,26 +1,28 @@
 """The rows of the table: what is done with each drive, and what is noted."""
 import http.client, json, os, random, subprocess, threading, time
 
+from figures import ROOT_USER
+
 from .process import GIB, MIB, drop_caches, quiet, run
-from .stage import PORTS
+from .stage import PORTS, authority, origin
 
 
-def sequential(path, as_user=()):
+def sequential(path, as_user=(), block="1M"):
     start = time.perf_counter()
-    quiet(*as_user, "dd", f"if={path}", "of=/dev/null", "bs=1M")
+    quiet(*as_user, "dd", f"if={path}", "of=/dev/null", f"bs={block}")
     return time.perf_counter() - start
 
 
-def metered(bench, mount, row, path):
+def metered(bench, mount, row, path, block="1M"):
     cpu = mount.cpu()
-    seconds = sequential(path, mount.as_user)
+    seconds = sequential(path, mount.as_user, block)
     bench.note(row, mount.label, bench.size / MIB / seconds, "MiB/s")
     bench.note(row, mount.label, (mount.cpu() - cpu) / (bench.size / GIB), "daemon CPU s/GiB")
 
 
-def curl(form):
+def curl(bench, form):
     start = time.perf_counter()
-    quiet("curl", "-sf", "-o", "/dev/null", f"http://127.0.0.1:{PORTS[form]}/show/big/model.bin")
+    quiet("curl", "-sf", "--cacert", authority(bench.base), "-o", "/dev/null", f"{origin(form)}/show/big/model.bin")
     return time.perf_counter() - start
 
 
@@ -43,38 +45,64 @@ def known(mount, path):
 
 def seq_fast(bench):
     bench.service.start("fast")
-    drives = [bench.assetfs(), bench.assetfs(privileged=False), *bench.others()]
+    drives = [*bench.drives(), *bench.others(files=True)]
     local = bench.data.local / "big/model.bin"
 
     def step(_):
-        bench.note("1 GiB cold", "curl", bench.size / MIB / curl("fast"), "MiB/s")
+        bench.note("1 GiB cold, fast", "curl", bench.size / MIB / curl(bench, "fast"), "MiB/s")
         # As new on the disk as the cached file: a host keeps in memory what was read from a virtual disk before.
         quiet("cp", local, f"{local}.new")
         os.replace(f"{local}.new", local)
         time.sleep(1)
         drop_caches()
-        bench.note("after drop_caches", "local disk", bench.size / MIB / sequential(local), "MiB/s")
-        bench.note("again, page cache", "local disk", bench.size / MIB / sequential(local), "MiB/s")
+        bench.note("read again after drop_caches", "local disk", bench.size / MIB / sequential(local), "MiB/s")
+        warm = bench.size / MIB / sequential(local)
+        for row in ("read again, the first time", "read again, page cache kept"):
+            bench.note(row, "local disk", warm, "MiB/s")
         for mount in drives:
             path = mount.path("big/model.bin")
             mount.reset("fast")
             drop_caches()
             known(mount, path)
-            metered(bench, mount, "1 GiB cold", path)
-            bench.note("1 GiB cold", mount.label, mount.peak_mib(), "peak MiB")
-            metered(bench, mount, "again, the first time", path)
-            metered(bench, mount, "again, page cache", path)
+            metered(bench, mount, "1 GiB cold, fast", path)
+            bench.note("1 GiB cold, fast", mount.label, mount.peak_mib(), "peak MiB")
+            metered(bench, mount, "read again, the first time", path)
+            metered(bench, mount, "read again, page cache kept", path)
             time.sleep(1)
             drop_caches()
-            metered(bench, mount, "after drop_caches", path)
+            metered(bench, mount, "read again after drop_caches", path)
             mount.unmount()
 
     bench.repeat(step)
 
 
+def cold(row, form, block="1M"):
+    """A row of one cold reading of the whole file."""
+
+    def measure(bench):
+        bench.service.start(form)
+        drives = [*bench.drives(), *bench.others(files=form == "fast")]
+
+        def step(_):
+            if form != "fast":
+                bench.note(row, "curl", bench.size / MIB / curl(bench, form), "MiB/s")
+            for mount in drives:
+                path = mount.path("big/model.bin")
+                mount.reset(form)
+                drop_caches()
+                known(mount, path)
+                metered(bench, mount, row, path, block)
+                mount.unmount()
+
+        bench.repeat(step)
+
+    return measure
+
+
 def par_fast(bench):
     bench.service.start("fast")
-    drives = [bench.assetfs(), bench.assetfs(privileged=False), *bench.others()]
+    drives = [*bench.drives(), *bench.others(files=True)]
+    row = "1 GiB cold, fast, 4 readers"
 
     def step(_):
         for mount in drives:
@@ -87,10 +115,9 @@ def par_fast(bench):
             told = fio(path, "--rw=read", "--bs=1M", "--numjobs=4",
                        f"--offset_increment={quarter}", f"--size={quarter}",
                        as_user=mount.as_user)
-            bench.note("4 readers cold", mount.label, told["bw_bytes"] / MIB, "MiB/s")
-            bench.note("4 readers cold", mount.label,
-                       (mount.cpu() - cpu) / (bench.size / GIB), "daemon CPU s/GiB")
-            bench.note("4 readers cold", mount.label, mount.peak_mib(), "peak MiB")
+            bench.note(row, mount.label, told["bw_bytes"] / MIB, "MiB/s")
+            bench.note(row, mount.label, (mount.cpu() - cpu) / (bench.size / GIB), "daemon CPU s/GiB")
+            bench.note(row, mount.label, mount.peak_mib(), "peak MiB")
             mount.unmount()
 
     bench.repeat(step)
@@ -98,10 +125,10 @@ def par_fast(bench):
 
 def cap(bench):
     bench.service.start("cap")
-    drives = [bench.assetfs(), *bench.others(tuned=True)]
+    drives = [bench.assetfs(), *bench.others(streams=True)]
 
     def step(_):
-        bench.note("1 GiB cold on cap", "curl", bench.size / MIB / curl("cap"), "MiB/s")
+        bench.note("1 GiB cold on cap", "curl", bench.size / MIB / curl(bench, "cap"), "MiB/s")
         for mount in drives:
             path = mount.path("big/model.bin")
             mount.reset("cap")
@@ -110,7 +137,8 @@ def cap(bench):
             metered(bench, mount, "1 GiB cold on cap", path)
             mount.unmount()
 
-    bench.repeat(step)
+    # A connection takes 13 seconds.
+    bench.repeat(step, most=2)
 
 
 def keep_alive(form, path, offset, connection=None):
@@ -135,7 +163,7 @@ def first_byte(bench):
 
     def step(_):
         connection = keep_alive("lat", "/show/big/model.bin", 0)
-        for name, offset in (("first byte, lat", 0), ("mid-file, lat", bench.size // 2)):
+        for name, offset in (("first byte on lat", 0), ("mid-file on lat", bench.size // 2)):
             start = time.perf_counter()
             keep_alive("lat", "/show/big/model.bin", offset, connection)
             bench.note(name, "keep-alive request", (time.perf_counter() - start) * 1000, "ms")
@@ -145,23 +173,27 @@ def first_byte(bench):
             known(mount, path)
             # Opens the connection, as the first look at any file does.
             time_read(mount.path("big/big.gltf"), 0)
-            bench.note("first byte, lat", mount.label, time_read(path, 0), "ms")
-            bench.note("mid-file, lat", mount.label, time_read(path, bench.size // 2), "ms")
+            bench.note("first byte on lat", mount.label, time_read(path, 0), "ms")
+            bench.note("mid-file on lat", mount.label, time_read(path, bench.size // 2), "ms")
             mount.unmount()
 
     bench.repeat(step)
 
 
+def many(jobs):
+    return "1 job" if jobs == 1 else f"{jobs} jobs"
+
+
 def rand_warm(bench):
     bench.service.start("fast")
-    drives = [bench.assetfs(), bench.assetfs(privileged=False), *bench.others()[-1:]]
+    drives = [*bench.drives(), *[other for other in bench.others() if "off" not in other.label]]
     local = bench.data.local / "big/model.bin"
 
     def step(_):
         for jobs in (1, 16):
             drop_caches()
-            bench.note(f"random 4 KiB warm, {jobs} jobs", "local disk",
-                       random_reads(local, jobs, 3), "IOPS")
+            bench.note(f"random 4 KiB warm, {many(jobs)}", "local disk",
+                       random_reads(local, jobs, bench.seconds(3)), "IOPS")
         for mount in drives:
             path = mount.path("big/model.bin")
             mount.reset("fast")
@@ -169,8 +201,8 @@ def rand_warm(bench):
             time.sleep(1)
             for jobs in (1, 16):
                 drop_caches()
-                bench.note(f"random 4 KiB warm, {jobs} jobs", mount.label,
-                           random_reads(path, jobs, 3, mount.as_user), "IOPS")
+                bench.note(f"random 4 KiB warm, {many(jobs)}", mount.label,
+                           random_reads(path, jobs, bench.seconds(3), mount.as_user), "IOPS")
             mount.unmount()
 
     bench.repeat(step)
@@ -199,18 +231,34 @@ def rand_cold(bench):
 
     def step(_):
         for jobs in (1, 16):
-            row = f"random 4 KiB cold on lat, {jobs} jobs"
-            bench.note(row, "keep-alive requests", raw_random(jobs, 4, bench.size), "IOPS")
+            row = f"random 4 KiB cold on lat, {many(jobs)}"
+            bench.note(row, "keep-alive requests", raw_random(jobs, bench.seconds(4), bench.size), "IOPS")
             for mount in drives:
                 path = mount.path("big/model.bin")
                 mount.reset("lat")
                 drop_caches()
                 known(mount, path)
-                bench.note(row, mount.label, random_reads(path, jobs, 4), "IOPS")
+                bench.note(row, mount.label, random_reads(path, jobs, bench.seconds(4)), "IOPS")
                 bench.note(row, mount.label, mount.peak_mib(), "peak MiB")
                 mount.unmount()
 
-    bench.repeat(step)
+    # A third round would be another half minute.
+    bench.repeat(step, most=2)
+
+
+def read_all(top, names):
+    """Files a second, one by one, as a program that copies them."""
+    start, files = time.perf_counter(), 0
+    for name in names:
+        for entry in sorted(os.scandir(os.path.join(top, name)), key=lambda e: e.name):
+            if entry.is_file(follow_symlinks=False) and not entry.name.startswith("."):
+                with open(entry.path, "rb", buffering=0) as file:
+                    os.fstat(file.fileno())
+                    while file.read(1 << 17):
+                        pass
+                files += 1
+    assert files == 10 * len(names), files
+    return files / (time.perf_counter() - start)
 
 
 def tree(bench):
@@ -225,18 +273,31 @@ def tree(bench):
             top = mount.path("")
             # The folders are known by name, as after a look at the drive; nothing in them is.
             os.listdir(top)
-            start, files = time.perf_counter(), 0
-            for name in names:
-                for entry in sorted(os.scandir(os.path.join(top, name)), key=lambda e: e.name):
-                    if entry.is_file(follow_symlinks=False) and not entry.name.startswith("."):
-                        with open(entry.path, "rb", buffering=0) as file:
-                            os.fstat(file.fileno())
-                            while file.read(1 << 17):
-                                pass
-                        files += 1
-            assert files == 10 * len(names), files
-            bench.note("20 KiB files one by one, lat", mount.label,
-                       files / (time.perf_counter() - start), "files/s")
+            # Others read the first twenty models: they need the same time for each, half a minute for these.
+            few = names if mount.label == ROOT_USER else names[:20]
+            bench.note("20 KiB files one by one, lat, cold", mount.label, read_all(top, few), "files/s")
+            mount.unmount()
+
+    bench.repeat(step)
+
+
+def small_warm(bench):
+    bench.service.start("fast")
+    drives = [bench.assetfs(), *bench.others(files=True)]
+    names = [folder.name for folder in bench.data.models[1:]]
+
+    def step(_):
+        drop_caches()
+        row = "20 KiB files one by one, warm"
+        bench.note(row, "local disk", read_all(bench.data.local, names), "files/s")
+        for mount in drives:
+            mount.reset("fast")
+            top = mount.path("")
+            read_all(top, names)
+            # What the drive fetches is in its cache now.
+            time.sleep(1)
+            drop_caches()
+            bench.note(row, mount.label, read_all(top, names), "files/s")
             mount.unmount()
 
     bench.repeat(step)
@@ -254,14 +315,16 @@ def memory(bench):
             drop_caches()
             sequential(path)
             if number in (0, rounds - 1):
-                bench.note(f"after {number + 1} GiB read", drive.label, drive.peak_mib(), "peak MiB")
+                bench.note(f"memory, {number + 1} GiB read", drive.label, drive.peak_mib(), "peak MiB")
         drive.reset("fast")
-        random_reads(path, 16, 8)
-        bench.note("16 random readers", drive.label, drive.peak_mib(), "peak MiB")
+        random_reads(path, 16, bench.seconds(8))
+        bench.note("memory, 16 random readers", drive.label, drive.peak_mib(), "peak MiB")
         drive.unmount()
 
-    bench.repeat(step)
+    # Each has ten readings.
+    bench.repeat(step, most=1)
 
 
-ROWS = {"seq-fast": seq_fast, "par4-fast": par_fast, "cap": cap, "first-byte": first_byte,
-        "rand-warm": rand_warm, "rand-cold": rand_cold, "tree-lat": tree, "memory": memory}
+ROWS = {"seq-fast": seq_fast, "seq-4k": cold("1 GiB cold, 4 KiB reads", "fast", "4k"), "par4-fast": par_fast,
+        "seq-tls": cold("1 GiB cold, TLS", "tls"), "cap": cap, "first-byte": first_byte, "rand-warm": rand_warm,
+        "rand-cold": rand_cold, "tree-lat": tree, "small-warm": small_warm, "memory": memory}

@@ -3,8 +3,17 @@ import json, os, sqlite3, subprocess, urllib.request
 
 from .process import MIB, quiet, run, stop, wait_for
 
-PORTS = {"fast": 18480, "lat": 18481, "cap": 18482}
+PORTS = {"fast": 18480, "lat": 18481, "cap": 18482, "tls": 18483}
 SERVICE_PORT = 18490
+
+
+def origin(form):
+    return f"{'https' if form == 'tls' else 'http'}://127.0.0.1:{PORTS[form]}"
+
+
+def authority(base):
+    """The certificate that has signed that of nginx."""
+    return base / "nginx/authority.pem"
 
 
 def gltf(extras=""):
@@ -30,7 +39,7 @@ class Data:
         self.local.mkdir()
         quiet("mount", "-t", "tmpfs", "-o", "size=6g", "assetfs-bench", self.www)
 
-    def make(self, with_tree):
+    def make(self, small_models):
         big = self.local / "big"
         big.mkdir()
         (big / "big.gltf").write_text(gltf())
@@ -38,7 +47,7 @@ class Data:
             for _ in range(self.size // (16 * MIB)):
                 out.write(os.urandom(16 * MIB))
         self.models = [big]
-        for number in range(200 if with_tree else 0):
+        for number in range(small_models):
             folder = self.local / f"m{number:03d}"
             folder.mkdir()
             (folder / "m.gltf").write_text(gltf(os.urandom(9500).hex()).ljust(20480))
@@ -51,13 +60,14 @@ class Nginx:
     def __init__(self, base, www):
         self.base = base / "nginx"
         self.base.mkdir()
+        self.make_certificates()
         delayed = """
             location / { echo_sleep $delay; echo_exec @file; }
             location @file { autoindex on; }"""
         plain = "location / { autoindex on; }"
         servers = "".join(
-            f"server {{ listen 127.0.0.1:{port}; {'limit_rate 80m;' if form == 'cap' else ''} "
-            f"{plain if form == 'fast' else delayed} }}\n"
+            f"server {{ listen 127.0.0.1:{port}{' ssl' if form == 'tls' else ''}; {'limit_rate 80m;' if form == 'cap' else ''} "
+            f"{delayed if form in ('lat', 'cap') else plain} }}\n"
             for form, port in PORTS.items()
         )
         temps = "".join(
@@ -74,11 +84,22 @@ http {{
   keepalive_requests 1000000; keepalive_timeout 300s; open_file_cache max=10000 inactive=300s;
   map $connection_requests $delay {{ default 0.030; 1 0.060; }}
   root {www};
+  ssl_certificate {self.base}/own.pem; ssl_certificate_key {self.base}/own.key;
   {servers}
 }}""")
         run("nginx", "-c", self.base / "nginx.conf", "-p", self.base)
         wait_for("nginx", (self.base / "pid").exists)
         self.pid = int((self.base / "pid").read_text())
+
+    def make_certificates(self):
+        """One of nginx, for 127.0.0.1, and one of an authority that has signed it."""
+        new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+        quiet("openssl", "req", "-x509", *new, "-keyout", self.base / "authority.key", "-out", self.base / "authority.pem",
+              "-days", 30, "-subj", "/CN=assetfs-bench")
+        quiet("openssl", "req", *new, "-keyout", self.base / "own.key", "-out", self.base / "own.csr", "-subj", "/CN=127.0.0.1")
+        (self.base / "names").write_text("subjectAltName=IP:127.0.0.1")
+        quiet("openssl", "x509", "-req", "-in", self.base / "own.csr", "-CA", self.base / "authority.pem", "-days", 30,
+              "-CAkey", self.base / "authority.key", "-CAcreateserial", "-extfile", self.base / "names", "-out", self.base / "own.pem")
 
     def stop(self):
         stop(self.pid)
@@ -92,7 +113,7 @@ class Service:
 
     def start(self, form=None):
         self.stop()
-        files = ["--files-url", f"http://127.0.0.1:{PORTS[form]}"] if form else []
+        files = ["--files-url", origin(form)] if form else []
         self.process = subprocess.Popen(
             [self.binary, "serve", "--json", "--no-pictures", "--data", self.data,
              "--listen", f"127.0.0.1:{SERVICE_PORT}", *files],
@@ -123,7 +144,10 @@ class Service:
                 "model_name": folder.name, "filenames": [file.name for file in files]})
             for file in files:
                 target = started["links"]["s3_upload_urls"][file.name]
-                quiet("curl", "-sf", "-T", file, target)
+                if file.stat().st_size < MIB:
+                    urllib.request.urlopen(urllib.request.Request(target, file.read_bytes(), method="PUT")).close()
+                else:
+                    quiet("curl", "-sf", "-T", file, target)
             ids[started["id"]] = folder.name
             self.call("GET", f"rawmodel/{started['id']}/api-upload/complete")
         return ids

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::drive::catalog::FlightEnd;
+use crate::drive::error::DriveError;
 use crate::drive::places::Node;
 use crate::drive::posix::{DirEntry, Ino};
 use crate::drive::values::node::ListingKind;
@@ -35,7 +36,17 @@ struct FolderState {
     described: (Instant, Ticket),
     /// It was read from its beginning since.
     is_begun: bool,
-    arriving: Option<Arriving>,
+    rest: Rest,
+}
+
+/// What follows the rows of an open folder.
+#[derive(Clone)]
+pub enum Rest {
+    Nothing,
+    /// More rows.
+    Arrives(Arriving),
+    /// Perhaps more rows: it could not be found out.
+    Unknown(DriveError),
 }
 
 /// A long listing that comes in page by page.
@@ -61,22 +72,25 @@ impl Arriving {
 }
 
 impl OpenFolder {
-    /// `rows` were described after the outbox's change `as_of`; `arriving` is what will be appended to them.
+    /// `rows` were described after the outbox's change `as_of`; `rest` follows them.
     pub fn new(
         (node, ino): (Node, Ino),
         opener: u32,
         (rows, as_of): (Vec<DirEntry>, Ticket),
-        arriving: Option<Arriving>,
+        rest: Rest,
     ) -> OpenFolder {
-        let arriving = arriving.map(|arriving| Arriving {
-            first_rows: Arc::new(rows.iter().map(|row| row.ino).collect()),
-            ..arriving
-        });
+        let rest = match rest {
+            Rest::Arrives(arriving) => Rest::Arrives(Arriving {
+                first_rows: Arc::new(rows.iter().map(|row| row.ino).collect()),
+                ..arriving
+            }),
+            rest => rest,
+        };
         let state = Mutex::new(FolderState {
             rows,
             described: (Instant::now(), as_of),
             is_begun: false,
-            arriving,
+            rest,
         });
         OpenFolder {
             node,
@@ -96,13 +110,15 @@ impl OpenFolder {
         let mut state = self.state.locked();
         let (at, as_of) = state.described;
         let is_again = std::mem::replace(&mut state.is_begun, true);
-        state.arriving.is_none() && (is_again || as_of != last || at.elapsed() > FRESH_FOR)
+        let arrives = matches!(state.rest, Rest::Arrives(_));
+        !arrives && (is_again || as_of != last || at.elapsed() > FRESH_FOR)
     }
 
     /// The rows of now, described after the outbox's change `as_of`.
     pub fn replace(&self, rows: Vec<DirEntry>, as_of: Ticket) {
         let mut state = self.state.locked();
         state.rows = rows;
+        state.rest = Rest::Nothing;
         state.described = (Instant::now(), as_of);
     }
 
@@ -114,11 +130,11 @@ impl OpenFolder {
         self.ino
     }
 
-    /// The rows from a position on, and what will be appended to them.
-    pub fn after(&self, from: usize) -> (Vec<DirEntry>, Option<Arriving>) {
+    /// The rows from a position on, and what follows them.
+    pub fn after(&self, from: usize) -> (Vec<DirEntry>, Rest) {
         let state = self.state.locked();
         let rows = state.rows.iter().skip(from).take(ROWS_AT_ONCE);
-        (rows.cloned().collect(), state.arriving.clone())
+        (rows.cloned().collect(), state.rest.clone())
     }
 
     /// Appends what came since. `rows_after` gives the highest id that came and the rows above the given id.
@@ -128,8 +144,8 @@ impl OpenFolder {
         rows_after: impl FnOnce(ListingKind, u64) -> (u64, Vec<DirEntry>),
     ) -> bool {
         let mut state = self.state.locked();
-        let FolderState { rows, arriving, .. } = &mut *state;
-        let Some(arriving) = arriving else {
+        let FolderState { rows, rest, .. } = &mut *state;
+        let Rest::Arrives(arriving) = rest else {
             return true;
         };
         let (highest, new) = rows_after(arriving.listing, arriving.highest);
@@ -146,9 +162,10 @@ impl OpenFolder {
     /// The whole listing came: rows that no page brought are appended.
     pub fn complete(&self, all: Vec<DirEntry>) {
         let mut state = self.state.locked();
-        if state.arriving.take().is_none() {
+        if !matches!(state.rest, Rest::Arrives(_)) {
             return;
         }
+        state.rest = Rest::Nothing;
         let given: HashSet<Ino> = state.rows.iter().map(|row| row.ino).collect();
         for row in all.into_iter().skip(DOTS) {
             if !given.contains(&row.ino) {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::drive::catalog::{begin_first_listing, learn_folders, subscribe_to_pages, was_listed};
 use crate::drive::deletions::ListedRow;
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::files::folder::{Arriving, DOTS, OpenFolder};
+use crate::drive::files::folder::{Arriving, DOTS, OpenFolder, Rest};
 use crate::drive::mount::Mount;
 use crate::drive::ops::lookup::look;
-use crate::drive::places::{Node, Removal, Row, own_rows, rows_after, rows_at_hand};
+use crate::drive::places::{Node, Removal, Row, own_rows, rows_after};
 use crate::drive::posix::{Caller, DirEntry, Fh, FileKind, Ino};
 use crate::drive::tree::Tree;
 
@@ -20,28 +20,33 @@ pub async fn open_dir(mount: &Arc<Mount>, ino: Ino, caller: &Caller) -> DriveRes
     if let Some(model) = node.model_folder() {
         learn_folders(mount.catalog(), model).await;
     }
-    let (rows, arriving) = match arriving(mount, &node).await {
-        Some((arriving, None)) => (own_rows(mount, arriving.listing), Some(arriving)),
-        Some((arriving, Some(Err(error)))) => {
-            // Drafts are shown even if nothing is known of the service.
-            let rows = rows_at_hand(mount, arriving.listing);
-            if rows.is_empty() {
-                return Err(error);
-            }
-            (rows, None)
-        }
-        Some((_, Some(Ok(())))) | None => (node.rows(mount).await?, None),
+    let (rows, rest) = match arriving(mount, &node).await {
+        Some((arriving, None)) => (own_rows(mount, arriving.listing), Rest::Arrives(arriving)),
+        Some((_, Some(Err(error)))) => known(mount, &node, error)?,
+        Some((_, Some(Ok(())))) | None => match node.rows(mount).await {
+            Ok(rows) => (rows, Rest::Nothing),
+            Err(error) => known(mount, &node, error)?,
+        },
     };
     if let Some(folder) = node.service_folder() {
         was_listed(mount.catalog(), folder);
     }
     let (rows, listed) = described(mount, &node, ino, rows);
-    let folder = OpenFolder::new((node, ino), caller.pid, (rows, as_of), arriving);
+    let folder = OpenFolder::new((node, ino), caller.pid, (rows, as_of), rest);
     let fh = mount.handles().insert_folder(folder);
     if let Some(listed) = listed {
         mount.deletions().was_listed(caller.pid, (ino, fh), listed);
     }
     Ok(fh)
+}
+
+/// The rows that are known, followed by the error: whoever copies or compares the folder has to hear that they are not all.
+fn known(mount: &Mount, node: &Node, error: DriveError) -> DriveResult<(Vec<Row>, Rest)> {
+    let rows = node.known_rows(mount);
+    match rows.is_empty() {
+        true => Err(error),
+        false => Ok((rows, Rest::Unknown(error))),
+    }
 }
 
 /// The rows with their inode numbers and, in a folder of a model, what is remembered of them for when it is removed.
@@ -77,9 +82,14 @@ pub async fn read_dir(mount: &Arc<Mount>, fh: Fh, offset: u64) -> DriveResult<Ve
         describe_again(mount, &folder, fh).await;
     }
     loop {
-        let (rows, arriving) = folder.after(from);
-        let Some(arriving) = arriving.filter(|_| rows.is_empty()) else {
+        let (rows, rest) = folder.after(from);
+        if !rows.is_empty() {
             return Ok(rows);
+        }
+        let arriving = match rest {
+            Rest::Nothing => return Ok(rows),
+            Rest::Unknown(error) => return Err(error),
+            Rest::Arrives(arriving) => arriving,
         };
         let mut news = subscribe_to_pages(mount.catalog());
         if append(mount, &folder) {

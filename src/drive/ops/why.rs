@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::time::Instant;
 
 use crate::client::without_error_numbers;
+use crate::drive::catalog::is_listed;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::failures::{OperationKind, Outcome};
 use crate::drive::mount::Mount;
@@ -65,13 +66,17 @@ fn waits_for(tree: &Tree, node: &Node) -> Option<String> {
 
 /// The last failure of a name that may not exist.
 pub fn why_name(tree: &Tree, folder: &Node, name: &str) -> Option<String> {
-    let folder = folder.path(tree);
-    let path = format!("{}/{name}", folder.trim_end_matches('/'));
+    let parent = folder.path(tree);
+    let path = format!("{}/{name}", parent.trim_end_matches('/'));
     let failures = tree.failures();
     // KDE copies a file under this name, and renames it when it is whole.
-    failures
-        .of(&path)
-        .or_else(|| failures.of(&format!("{path}.part")))
+    let noted = failures.of(&path);
+    let noted = noted.or_else(|| failures.of(&format!("{path}.part")));
+    noted.or_else(|| {
+        let unknown = !is_listed(tree.catalog(), folder.listing()?);
+        let reason = tree.catalog().offline_reason().filter(|_| unknown)?;
+        Some(format!("it is not known whether it exists: {reason}"))
+    })
 }
 
 /// Stores the failure of an operation for its path, or ends an earlier one; returns the result.

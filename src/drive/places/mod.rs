@@ -60,7 +60,7 @@ pub use place::{AttributeRule, Container, Contents, Lifetime, Place, Removal};
 pub use presets::{HeldPreset, PresetFolder};
 pub use rawmodels::RawModels;
 pub use remote::path_in;
-pub use root::{Root, own_rows, rows_after, rows_at_hand};
+pub use root::{Root, own_rows, rows_after};
 pub use sent_entry::can_be_compared;
 pub use stale_jobs::{runnable_texts, text_in};
 pub use time_left::source_size;

@@ -172,9 +172,15 @@ pub trait Place: Send + Sync {
         None
     }
 
-    /// The rows of a folder in their order.
+    /// All rows of a folder in their order; an error if it is not known which those are.
     async fn rows(&self, _tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
         Err(DriveError::NotAFolder)
+    }
+
+    /// The rows that are known without a request, perhaps not all: shown before an error of [`Place::rows`], because a draft is
+    /// there even if nothing is known of the service.
+    fn known_rows(&self, _tree: &Tree) -> Vec<Row> {
+        Vec::new()
     }
 
     /// The node of a name in a folder.

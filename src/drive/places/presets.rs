@@ -40,14 +40,14 @@ impl Place for PresetFolder {
     }
 
     async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
-        let listed = refresh_listing(tree.catalog(), ListingKind::Presets).await;
-        let presets = preset_rows(tree);
-        if presets.is_empty() {
-            listed?;
-        }
+        refresh_listing(tree.catalog(), ListingKind::Presets).await?;
+        Ok(self.known_rows(tree))
+    }
+
+    fn known_rows(&self, tree: &Tree) -> Vec<Row> {
         let mut rows = vec![Row::new(FACTORY, listing_folder::FACTORY)];
-        rows.extend(presets);
-        Ok(rows)
+        rows.extend(preset_rows(tree));
+        rows
     }
 
     async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {

@@ -37,12 +37,12 @@ impl Place for RapidModels {
     }
 
     async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
-        let listed = refresh_listing(tree.catalog(), ListingKind::Rapids).await;
-        let rows = rows_at_hand(tree);
-        match rows.is_empty() {
-            true => listed.map(|()| rows),
-            false => Ok(rows),
-        }
+        refresh_listing(tree.catalog(), ListingKind::Rapids).await?;
+        Ok(self.known_rows(tree))
+    }
+
+    fn known_rows(&self, tree: &Tree) -> Vec<Row> {
+        named_rows(&tree.catalog().known().rapids, |row| RapidFolder(row.id))
     }
 
     async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
@@ -89,11 +89,6 @@ impl Place for RapidModels {
     fn cache_name(&self, _: &Tree) -> DriveResult<String> {
         Ok("rapid".to_owned())
     }
-}
-
-/// The rows that are known now, without a request.
-pub(super) fn rows_at_hand(tree: &Tree) -> Vec<Row> {
-    named_rows(&tree.catalog().known().rapids, |row| RapidFolder(row.id))
 }
 
 /// The rows above an id, with the highest id.

@@ -40,13 +40,29 @@ impl Place for RawModels {
     }
 
     async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
-        let listed = refresh_listing(tree.catalog(), ListingKind::Assets).await;
-        let rows = rows_at_hand(tree);
-        // Drafts are shown even if nothing is known of the service.
-        match rows.is_empty() {
-            true => listed.map(|()| rows),
-            false => Ok(rows),
-        }
+        refresh_listing(tree.catalog(), ListingKind::Assets).await?;
+        Ok(self.known_rows(tree))
+    }
+
+    /// Drafts, then the models of the service that are known.
+    fn known_rows(&self, tree: &Tree) -> Vec<Row> {
+        let mut rows = draft_rows(tree);
+        let unseen = tree.outbox().uploads().unseen_assets();
+        let listed: Vec<(AssetId, String)> = {
+            let known = tree.catalog().known();
+            let shown = known.assets.rows().filter(|row| !unseen.contains(&row.id));
+            shown
+                .filter_map(|row| Some((row.id, known.assets.name(row.id.0)?.to_owned())))
+                .collect()
+        };
+        rows.extend(
+            listed
+                .into_iter()
+                .map(|(asset, name)| Row::new(name, ModelFolder(tree.catalog().home_of(asset)))),
+        );
+        let taken = rows.iter().map(|row| row.name.clone()).collect();
+        rows.extend(error_row(tree, ErrorParent::RawModels, &taken));
+        rows
     }
 
     async fn child(&self, tree: &Arc<Tree>, name: &str) -> DriveResult<Node> {
@@ -121,7 +137,7 @@ impl RawModels {
 
     /// What failed of the loose files, under the name that it is listed with.
     fn error_text(tree: &Tree, name: &str) -> Option<Node> {
-        let mut rows = is_error_file(name).then(|| rows_at_hand(tree))?.into_iter();
+        let mut rows = is_error_file(name).then(|| RawModels.known_rows(tree))?.into_iter();
         rows.find(|row| row.name == name).map(|row| row.node)
     }
 
@@ -170,27 +186,6 @@ pub(super) fn draft_rows(tree: &Tree) -> Vec<Row> {
             DraftKind::LooseFile => rows.extend(loose_row(tree, draft.id)),
         }
     }
-    rows
-}
-
-/// Drafts, then the models of the service that are known.
-pub(super) fn rows_at_hand(tree: &Tree) -> Vec<Row> {
-    let mut rows = draft_rows(tree);
-    let unseen = tree.outbox().uploads().unseen_assets();
-    let listed: Vec<(AssetId, String)> = {
-        let known = tree.catalog().known();
-        let shown = known.assets.rows().filter(|row| !unseen.contains(&row.id));
-        shown
-            .filter_map(|row| Some((row.id, known.assets.name(row.id.0)?.to_owned())))
-            .collect()
-    };
-    rows.extend(
-        listed
-            .into_iter()
-            .map(|(asset, name)| Row::new(name, ModelFolder(tree.catalog().home_of(asset)))),
-    );
-    let taken = rows.iter().map(|row| row.name.clone()).collect();
-    rows.extend(error_row(tree, ErrorParent::RawModels, &taken));
     rows
 }
 

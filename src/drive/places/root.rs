@@ -88,14 +88,6 @@ pub fn own_rows(tree: &Tree, which: ListingKind) -> Vec<Row> {
     }
 }
 
-/// The rows that are known now, without a request.
-pub fn rows_at_hand(tree: &Tree, which: ListingKind) -> Vec<Row> {
-    match which {
-        ListingKind::Assets => rawmodels::rows_at_hand(tree),
-        _ => rapidmodels::rows_at_hand(tree),
-    }
-}
-
 /// The rows above an id, with the highest id.
 pub fn rows_after(tree: &Tree, which: ListingKind, id: u64) -> (u64, Vec<Row>) {
     match which {

@@ -44,7 +44,7 @@ pub trait JobDeps: Send + Sync {
     /// How far the import of an asset is, as far as this machine knows; sends no request.
     fn import_of(&self, asset: AssetId) -> ImportState;
 
-    /// The file whose text is not saved as this preset yet, or was refused.
+    /// The file whose text is not saved as this preset yet, was refused, or is empty.
     fn unsaved_preset(&self, preset: &str) -> Option<String>;
 
     /// Saves the text of a preset file.

@@ -32,7 +32,7 @@ impl Presets {
         let memory = self.parts.memory();
         let mut meant = memory.book.held.iter().filter(|(file, held)| {
             let is_of_it = is_sendable_name(file) && names::stem(file) == preset;
-            is_of_it && (held.wanted || held.failure.is_some())
+            is_of_it && (held.wanted || held.failure.is_some() || held.text.0.is_empty())
         });
         meant.next().map(|(file, _)| file.clone())
     }
@@ -45,6 +45,9 @@ impl Presets {
             let held = memory.book.held.get(file_name);
             if let Some(reason) = held.and_then(|held| held.failure.clone()) {
                 return Ok(SaveOutcome::Refused(reason));
+            }
+            if held.is_some_and(|held| held.text.0.is_empty()) {
+                return Ok(SaveOutcome::Refused("it is empty".to_owned()));
             }
         }
         Ok(outcome)

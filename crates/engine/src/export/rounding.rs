@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::super::scene::{Attribute, Scene, slots_of};
+use super::super::scene::{Attribute, Scene, Storage, slots_of};
 use super::super::textures::dimensions;
 
 /// Number of steps of positions along the longest side of the model; the nearest power of two makes it 11,585 to 23,171.
@@ -14,7 +14,7 @@ const STEPS_OF_PART: f32 = 4_096.0;
 const DISPLACED_DIRECTION: Step = Step(-8);
 
 /// The exponent of a power of two. Numbers are rounded to multiples of this power.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Step(i32);
 
 impl Step {
@@ -57,6 +57,15 @@ impl Step {
         steps.collect()
     }
 
+    pub(super) fn length(self) -> f64 {
+        f64::from(self.0).exp2()
+    }
+
+    /// Whether viewers can scale a node by it: they may take a scale that is nearly 0 for 0.
+    pub(super) fn scales(self) -> bool {
+        (-30..=30).contains(&self.0)
+    }
+
     /// This step, or the least one that stores all the numbers.
     fn for_numbers(self, values: &[f32]) -> Step {
         let greatest = values
@@ -89,9 +98,17 @@ impl Steps {
         self.positions = self.geometries[geometry];
     }
 
+    /// Of the positions of the geometry with this number.
+    pub(super) fn of_geometry(&self, geometry: usize) -> Step {
+        self.geometries[geometry]
+    }
+
     /// To what an attribute is rounded; `None` for those that keep bits of their range. Normals and tangents are those of
     /// morph targets here; those of vertices are packed as directions.
     pub(super) fn of_attribute(&self, attribute: &Attribute) -> Option<Step> {
+        if attribute.storage != Storage::FLOAT {
+            return None;
+        }
         match attribute.name.split('_').next() {
             Some("POSITION") => Some(self.positions),
             Some("TEXCOORD") => Some(self.texture_coordinates),
@@ -130,8 +147,8 @@ pub(super) fn weights_for_bytes(attribute: &Attribute) -> Option<Vec<f32>> {
 
 /// Rounds floats to multiples of a step; returns the words to store, and the values after unpacking.
 pub(super) fn stepped(values: &[f32], step: Step) -> (Vec<u8>, Vec<f32>) {
-    let Step(exponent) = step.for_numbers(values);
-    let step = f64::from(exponent).exp2();
+    let step = step.for_numbers(values);
+    let (Step(exponent), step) = (step, step.length());
     let (mut bytes, mut unpacked) = (Vec::with_capacity(values.len() * 4), Vec::new());
     for number in values {
         let steps = (f64::from(*number) / step).round() as i32;

@@ -7,19 +7,16 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::super::document::{ComponentType, ElementType};
 use super::super::scene::{Attribute, Storage, Table, TableUse};
 use super::accessor_content::{AccessorContent, AccessorForm};
 use super::encoding::{add_limits, element_of, encode_rows};
-use super::meshopt_views::{self, Packing};
+use super::meshopt_views;
 use super::rounding::{self, Step, Steps};
 use super::view_layout::ViewLayout;
 use super::view_use::ViewUse;
-
-/// Bytes of JSON that a sparse accessor has more than a plain one.
-const JSON_OF_SPARSE: usize = 150;
 
 /// Collects buffer views and accessors.
 #[derive(Default)]
@@ -147,6 +144,7 @@ impl Views {
         let element = element_of(attribute.components);
         let stride = element.len_bytes(storage.component).next_multiple_of(4);
         let is_position = attribute.name == "POSITION";
+        self.is_quantized |= is_position && storage == Storage::WHOLE;
         self.add_numbers(
             ViewUse::Vertex(stride),
             element,
@@ -232,99 +230,6 @@ impl Views {
     /// Adds an accessor whose data is elsewhere.
     pub(super) fn add_accessor(&mut self, accessor: Map<String, Value>) -> usize {
         self.push_accessor(accessor)
-    }
-
-    /// Adds an attribute as a sparse accessor of the elements that are not zero if that is smaller, else as a plain
-    /// one.
-    pub(super) fn add_sparse_attribute(&mut self, attribute: &Attribute) -> usize {
-        let step = self.step_of(attribute);
-        let content = AccessorContent::of_attribute(AccessorForm::SparseAttribute, attribute, step);
-        self.once(content, |views| views.write_sparse_attribute(attribute))
-    }
-
-    fn write_sparse_attribute(&mut self, attribute: &Attribute) -> usize {
-        let width = attribute.components;
-        let kept: Vec<u32> = attribute
-            .values
-            .chunks_exact(width)
-            .enumerate()
-            .filter(|(_, numbers)| numbers.iter().any(|number| *number != 0.0))
-            .map(|(index, _)| index as u32)
-            .collect();
-        let sparse_len = kept.len() * (width * 4 + 4) + JSON_OF_SPARSE;
-        if sparse_len >= self.plain_len(attribute) {
-            return self.add_plain_attribute(attribute);
-        }
-        let element = element_of(width);
-        let mut accessor = json!({
-            "componentType": Storage::FLOAT.component.code(),
-            "count": attribute.count(),
-            "type": element.name(),
-        });
-        let accessor = accessor.as_object_mut().expect("made as an object");
-        if attribute.name == "POSITION" {
-            add_limits(accessor, &attribute.values, width);
-        }
-        if !kept.is_empty() {
-            let sparse = self.sparse_json(attribute, &kept);
-            accessor.insert("sparse".to_owned(), sparse);
-        }
-        let accessor = std::mem::take(accessor);
-        self.push_accessor(accessor)
-    }
-
-    /// About how many bytes an attribute takes that is not sparse.
-    fn plain_len(&self, attribute: &Attribute) -> usize {
-        let (values, width) = (&attribute.values, attribute.components);
-        let length = values.len() * 4;
-        let Some(step) = self.step_of(attribute) else {
-            return length;
-        };
-        let (packing, bytes) = match rounding::fits_bytes(attribute) {
-            true => {
-                let mut bytes = Vec::new();
-                encode_rows(
-                    &mut bytes,
-                    values,
-                    element_of(width),
-                    Storage::SIGNED_BYTES,
-                    4,
-                );
-                (Packing::Plain(4), bytes)
-            }
-            false => {
-                let (bytes, _) = rounding::stepped(values, step);
-                (Packing::Exponential(width * 4), bytes)
-            }
-        };
-        meshopt_views::pack(packing, &bytes).map_or(length, |packed| packed.bytes.len().min(length))
-    }
-
-    fn sparse_json(&mut self, attribute: &Attribute, kept: &[u32]) -> Value {
-        let component = index_component(kept.last().map_or(0, |last| *last as usize));
-        let length = component.len_bytes();
-        let (index_view, index_offset) =
-            self.append(ViewUse::SparseIndex(length), length, |bytes| {
-                for index in kept {
-                    bytes.extend_from_slice(&index.to_le_bytes()[..length]);
-                }
-            });
-        let (value_view, value_offset) = self.append(ViewUse::SparseValue, 4, |bytes| {
-            for index in kept {
-                for number in attribute.at(*index as usize) {
-                    bytes.extend_from_slice(&number.to_le_bytes());
-                }
-            }
-        });
-        json!({
-            "count": kept.len(),
-            "indices": {
-                "bufferView": index_view,
-                "byteOffset": index_offset,
-                "componentType": component.code(),
-            },
-            "values": { "bufferView": value_view, "byteOffset": value_offset },
-        })
     }
 
     /// Adds indices of `vertex_count` vertices and returns the accessor's index.
@@ -433,5 +338,6 @@ fn accessor_json(
     accessor
 }
 
+mod sparse;
 #[cfg(test)]
 mod tests;

@@ -82,6 +82,12 @@ impl Storage {
         normalized: true,
     };
 
+    /// Whole numbers of 16 bits.
+    pub const WHOLE: Storage = Storage {
+        component: ComponentType::I16,
+        normalized: false,
+    };
+
     /// Plain floats.
     pub const FLOAT: Storage = Storage {
         component: ComponentType::F32,

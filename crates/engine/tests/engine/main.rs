@@ -27,3 +27,4 @@ mod topology;
 #[path = "../../../../tests/support/validators.rs"]
 mod validators;
 mod warning_kinds;
+mod whole_positions;

@@ -128,7 +128,7 @@ fn leave_out(json: &mut Map<String, Value>, defaults: Defaults) {
 }
 
 /// Shortens the numbers of one object and those of its lists.
-fn shorten_numbers(json: &mut Map<String, Value>) {
+pub(super) fn shorten_numbers(json: &mut Map<String, Value>) {
     for value in json.values_mut() {
         match value {
             Value::Array(numbers) => numbers.iter_mut().for_each(shorten_number),

@@ -14,7 +14,7 @@ impl GltfWriter<'_> {
             Some(written) => written.clone(),
             None => {
                 self.views.begin_geometry(primitive.geometry);
-                let written = self.write_geometry(&self.scene.geometries[primitive.geometry]);
+                let written = self.write_geometry(primitive.geometry);
                 self.written[primitive.geometry] = Some(written.clone());
                 written
             }
@@ -34,7 +34,8 @@ impl GltfWriter<'_> {
         Value::Object(json)
     }
 
-    fn write_geometry(&mut self, geometry: &Geometry) -> Map<String, Value> {
+    fn write_geometry(&mut self, place: usize) -> Map<String, Value> {
+        let geometry = &self.scene.geometries[place];
         if self.compression == MeshCompression::Draco
             && let Some(packed) = draco::pack(geometry)
         {
@@ -43,7 +44,8 @@ impl GltfWriter<'_> {
         let mut json = Map::new();
         let mut attributes = Map::new();
         for attribute in &geometry.attributes {
-            let accessor = self.views.add_attribute(attribute);
+            let attribute = self.whole.stored(place, attribute);
+            let accessor = self.views.add_attribute(&attribute);
             attributes.insert(attribute.name.clone(), accessor.into());
         }
         json.insert("attributes".to_owned(), Value::Object(attributes));
@@ -63,9 +65,10 @@ impl GltfWriter<'_> {
         if !geometry.targets.is_empty() {
             let targets = geometry.targets.iter().map(|target| {
                 let members = target.iter().map(|attribute| {
+                    let attribute = self.whole.stored(place, attribute);
                     let accessor = match geometry.sparse_targets {
-                        true => self.views.add_sparse_attribute(attribute),
-                        false => self.views.add_plain_attribute(attribute),
+                        true => self.views.add_sparse_attribute(&attribute),
+                        false => self.views.add_plain_attribute(&attribute),
                     };
                     (attribute.name.clone(), accessor.into())
                 });

@@ -6,6 +6,8 @@
 mod compact;
 mod geometry;
 mod references;
+mod scaled_nodes;
+mod whole_positions;
 
 use serde_json::{Map, Value, json};
 
@@ -20,6 +22,7 @@ use super::views::Views;
 use assetfs_formats::file_names::uri_of_name;
 use compact::compact;
 use references::{fit_textures, image_places, write_blobs, write_tables};
+use whole_positions::WholePositions;
 
 /// The greatest length that the header of a GLB file can hold.
 const MAX_GLB_LEN_BYTES: u64 = u32::MAX as u64;
@@ -74,6 +77,7 @@ struct GltfWriter<'s> {
     scene: &'s Scene,
     json: Map<String, Value>,
     views: Views,
+    whole: WholePositions,
     /// The accessors of each geometry that is already written.
     written: Vec<Option<Map<String, Value>>>,
     /// The new index of each image that some texture shows.
@@ -85,15 +89,22 @@ struct GltfWriter<'s> {
 
 impl<'s> GltfWriter<'s> {
     fn new(scene: &'s Scene, compression: MeshCompression) -> GltfWriter<'s> {
+        let mut json = scene.json.clone();
+        let (whole, views) = match compression {
+            MeshCompression::Meshopt => {
+                let steps = Steps::of(scene);
+                let whole = WholePositions::choose(scene, &steps, &mut json);
+                (whole, Views::packing(steps))
+            }
+            _ => (WholePositions::none(scene), Views::default()),
+        };
         let mut writer = GltfWriter {
             scene,
-            json: scene.json.clone(),
+            json,
             compression,
             has_draco: false,
-            views: match compression {
-                MeshCompression::Meshopt => Views::packing(Steps::of(scene)),
-                _ => Views::default(),
-            },
+            views,
+            whole,
             written: vec![None; scene.geometries.len()],
             image_places: image_places(scene),
         };

@@ -1,5 +1,7 @@
 //! How numbers share views and accessors.
 
+use serde_json::json;
+
 use super::*;
 
 #[test]
