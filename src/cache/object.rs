@@ -225,7 +225,8 @@ impl OpenObject {
                 blocks_of(&range, self.key.size).for_each(|index| self.drop_bad_block(index));
                 return None;
             };
-            if self.generation.load(Ordering::SeqCst) == generation && self.check_untouched() {
+            // In this order: another reader that notices a change changes the generation before it stores the new time.
+            if self.check_untouched() && self.generation.load(Ordering::SeqCst) == generation {
                 return Some(bytes);
             }
         }
@@ -253,6 +254,7 @@ impl OpenObject {
             return true;
         }
         // In this order: another reader that sees the new time must not take a damaged block for verified.
+        self.generation.fetch_add(1, Ordering::SeqCst);
         self.blocks.forget_verified();
         self.written.store(at.0, Ordering::Release);
         false

@@ -223,7 +223,7 @@ async fn beyond_the_limit_what_the_service_made_is_hidden_and_a_model_is_not_tou
     let command = format!("delete rawmodels {asset} {asset}9\n");
     let many = tree.write("/.assetfs/ctl", command.as_bytes()).await;
     let said = many.unwrap_err().to_string();
-    assert!(said.starts_with("2 models would be deleted"), "{said}");
+    assert!(said.starts_with("this would delete 2 models"), "{said}");
     assert!(
         said.contains("`assetfs rm --yes`") && !said.contains("were deleted"),
         "{said}"

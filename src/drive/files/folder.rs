@@ -115,10 +115,10 @@ impl OpenFolder {
     }
 
     /// The rows of now, described after the outbox's change `as_of`.
-    pub fn replace(&self, rows: Vec<DirEntry>, as_of: Ticket) {
+    pub fn replace(&self, (rows, as_of): (Vec<DirEntry>, Ticket), rest: Rest) {
         let mut state = self.state.locked();
         state.rows = rows;
-        state.rest = Rest::Nothing;
+        state.rest = rest;
         state.described = (Instant::now(), as_of);
     }
 

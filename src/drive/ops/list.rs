@@ -23,10 +23,7 @@ pub async fn open_dir(mount: &Arc<Mount>, ino: Ino, caller: &Caller) -> DriveRes
     let (rows, rest) = match arriving(mount, &node).await {
         Some((arriving, None)) => (own_rows(mount, arriving.listing), Rest::Arrives(arriving)),
         Some((_, Some(Err(error)))) => known(mount, &node, error)?,
-        Some((_, Some(Ok(())))) | None => match node.rows(mount).await {
-            Ok(rows) => (rows, Rest::Nothing),
-            Err(error) => known(mount, &node, error)?,
-        },
+        Some((_, Some(Ok(())))) | None => rows_of(mount, &node).await?,
     };
     if let Some(folder) = node.service_folder() {
         was_listed(mount.catalog(), folder);
@@ -38,6 +35,14 @@ pub async fn open_dir(mount: &Arc<Mount>, ino: Ino, caller: &Caller) -> DriveRes
         mount.deletions().was_listed(caller.pid, (ino, fh), listed);
     }
     Ok(fh)
+}
+
+/// All rows, or those that are known.
+async fn rows_of(mount: &Arc<Mount>, node: &Node) -> DriveResult<(Vec<Row>, Rest)> {
+    match node.rows(mount).await {
+        Ok(rows) => Ok((rows, Rest::Nothing)),
+        Err(error) => known(mount, node, error),
+    }
 }
 
 /// The rows that are known, followed by the error: whoever copies or compares the folder has to hear that they are not all.
@@ -106,11 +111,11 @@ pub async fn read_dir(mount: &Arc<Mount>, fh: Fh, offset: u64) -> DriveResult<Ve
     }
 }
 
-/// Gives an open folder its present rows. It keeps those that it has if they cannot be described now, as while the
-/// service does not answer.
+/// Gives an open folder its present rows. It keeps those that it has if nothing is known now, as while the service does not
+/// answer.
 async fn describe_again(mount: &Arc<Mount>, folder: &OpenFolder, fh: Fh) {
     let as_of = mount.outbox().last_change();
-    let Ok(rows) = folder.node().rows(mount).await else {
+    let Ok((rows, rest)) = rows_of(mount, folder.node()).await else {
         return;
     };
     let (rows, listed) = described(mount, folder.node(), folder.ino(), rows);
@@ -118,7 +123,7 @@ async fn describe_again(mount: &Arc<Mount>, folder: &OpenFolder, fh: Fh) {
         let at = (folder.ino(), fh);
         mount.deletions().was_listed(folder.opener(), at, listed);
     }
-    folder.replace(rows, as_of);
+    folder.replace((rows, as_of), rest);
 }
 
 /// The listing that a folder shows, if it is not known yet: returns after its first page, or with its end.

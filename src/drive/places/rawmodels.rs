@@ -137,7 +137,9 @@ impl RawModels {
 
     /// What failed of the loose files, under the name that it is listed with.
     fn error_text(tree: &Tree, name: &str) -> Option<Node> {
-        let mut rows = is_error_file(name).then(|| RawModels.known_rows(tree))?.into_iter();
+        let mut rows = is_error_file(name)
+            .then(|| RawModels.known_rows(tree))?
+            .into_iter();
         rows.find(|row| row.name == name).map(|row| row.node)
     }
 

@@ -107,8 +107,9 @@ pub fn no_move_between() -> DriveError {
 pub fn delete_limit(limit: u32, count: usize) -> DriveError {
     if count > 1 {
         return DriveError::NotPermitted(format!(
-            "{count} models would be deleted, and without a confirmation it may be {limit} within a minute; if that is \
-             intended, repeat the command with --yes (`assetfs rm --yes`), or run `assetfs allow-delete` before it"
+            "this would delete {count} models; without a confirmation a drive deletes at most {limit} within a minute, and those \
+             already deleted count. If that is intended, repeat the command with --yes (`assetfs rm --yes`), or run \
+             `assetfs allow-delete` before it"
         ));
     }
     DriveError::NotPermitted(format!(

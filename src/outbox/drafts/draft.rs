@@ -78,19 +78,11 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Bytes that are not stored yet.
-    pub fn unsent_bytes(&self) -> u64 {
-        if self.stage.asset().is_some() && !matches!(self.stage, Stage::Started { .. }) {
-            return 0;
-        }
-        match self.manifest.zip_name {
-            Some(_) if self.put.is_empty() => self.manifest.total_size(),
-            Some(_) => 0,
-            None => {
-                let files = self.manifest.files.iter().enumerate();
-                let unsent = files.filter(|(object, _)| !self.put.contains(object));
-                unsent.map(|(_, file)| file.size).sum()
-            }
+    /// Its bytes, until the upload is complete.
+    pub fn bytes_under_way(&self) -> u64 {
+        match self.stage.asset().is_none() || matches!(self.stage, Stage::Started { .. }) {
+            true => self.manifest.total_size(),
+            false => 0,
         }
     }
 }

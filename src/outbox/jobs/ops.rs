@@ -12,6 +12,7 @@ use crate::outbox::jobs::info::{JobInfo, JobState};
 use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::request::models_of;
 use crate::outbox::jobs::show::{canonical, info, is_answered, key_of, state};
+use crate::outbox::jobs::tagged::TaggedModels;
 use crate::outbox::jobs::text::many::ModelRef;
 use crate::outbox::jobs::used_preset::used_config;
 use crate::outbox::jobs::{follow, send, text};
@@ -244,6 +245,8 @@ impl Jobs {
 
     /// Handles that a rapid model is gone from the service: removes its drop folder.
     pub fn rapid_gone(&self, rapid: RapidId) {
+        let has_it = |models: &Arc<TaggedModels>| models.0.iter().any(|model| model.id == rapid);
+        self.parts.own.recent.results.forget_if(has_it);
         let mut memory = self.parts.memory();
         let folder = JobFolder::RapidEmbeds(rapid);
         if !memory.book.files.keys().any(|key| key.folder == folder) {

@@ -53,6 +53,10 @@ impl<K: Eq + Hash, V: Clone> Recent<K, V> {
         kept.insert(key, (Instant::now(), value));
     }
 
+    pub fn forget_if(&self, is_it: impl Fn(&V) -> bool) {
+        self.0.locked().retain(|_, (_, value)| !is_it(value));
+    }
+
     pub fn get(&self, key: &K) -> Option<V> {
         let kept = self.0.locked();
         let (at, value) = kept.get(key)?;

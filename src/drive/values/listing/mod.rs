@@ -96,7 +96,7 @@ pub struct Listing<R> {
     /// Its freshness.
     pub belief: Freshness,
     full_pass: Option<Instant>,
-    /// When the service last said of all records, except the unlisted ones, that it has them.
+    /// When a single page last confirmed that the service has all records.
     all_seen: Option<Instant>,
     /// Records deleted through this drive: a pass that still lists them is late.
     deleted: HashMap<u64, Instant>,

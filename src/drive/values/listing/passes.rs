@@ -135,7 +135,6 @@ impl<R: Record> Listing<R> {
             .retain(|id, at| listed.contains(id) || *at > began);
         self.order = order;
         self.full_pass = Some(now);
-        self.all_seen = Some(now);
         self.belief.confirmed(began, now);
     }
 }

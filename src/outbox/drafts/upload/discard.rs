@@ -91,9 +91,16 @@ async fn discard(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
 
 /// Notes that an unwanted asset is gone.
 pub(super) async fn record_discarded(parts: &Arc<DraftParts>, asset: AssetId) -> OutboxResult<()> {
-    parts.memory().not_deleted.remove(&asset);
+    let may_stay = {
+        let mut memory = parts.memory();
+        memory.not_deleted.remove(&asset);
+        memory.state.shared_discards.contains(&asset)
+    };
     let recorded = parts.record(UploadRecord::Discarded { asset }).await;
-    parts.events.send(OutboxEvent::AssetGivenUp(asset));
+    parts.events.send(match may_stay {
+        true => OutboxEvent::AssetGivenUp(asset),
+        false => OutboxEvent::AssetChanged(asset),
+    });
     recorded
 }
 

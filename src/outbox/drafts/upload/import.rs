@@ -142,7 +142,7 @@ impl SentAsset {
             link.drop_attempt(number).await?;
             self.forget();
             let needed = attempt.manifest.total_size();
-            if let Some(flow) = room::wait_if_full(link, &error, needed).await {
+            if let Some(flow) = room::why_refused(link, &error, needed).await.flow() {
                 return Ok(flow);
             }
             return link.failed_or_again(error, "ending the upload").await;

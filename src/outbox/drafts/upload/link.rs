@@ -36,6 +36,8 @@ pub(super) struct DraftLink {
     draft: DraftId,
     live: LiveUpload,
     retries: Backoff,
+    /// How often in a row it was refused for lack of room although there was enough.
+    pub(super) room_refusals: u32,
 }
 
 impl DraftLink {
@@ -44,6 +46,7 @@ impl DraftLink {
             draft,
             live,
             retries: pauses(&parts),
+            room_refusals: 0,
             parts,
         }
     }
@@ -220,6 +223,7 @@ impl DraftLink {
     pub(super) fn is_answered(&mut self) {
         self.set_trouble(None);
         self.retries.reset();
+        self.room_refusals = 0;
     }
 
     pub(super) fn is_troubled(&self) -> bool {

@@ -32,7 +32,7 @@ pub(super) async fn take(link: &mut DraftLink) -> Result<Option<Turn>, Flow> {
     let turn = link.parts().tasks.until_closed(turn).await;
     let turn = turn.ok_or(Flow::End)?;
     if link.parts().own.room.take(needed) {
-        return Ok(None);
+        return Ok(Some(turn));
     }
     let left = match look(link).await.ok_or(Flow::End)? {
         Ok(None) => return Ok(Some(turn)),
@@ -51,35 +51,54 @@ pub(super) async fn take(link: &mut DraftLink) -> Result<Option<Turn>, Flow> {
     }
 }
 
-/// What the upload does if the service refused it because the account has less than `needed` left, or does not say what it has
-/// left; `None` if it was refused for another reason.
-pub(super) async fn wait_if_full(
-    link: &mut DraftLink,
-    error: &ClientError,
-    needed: u64,
-) -> Option<Flow> {
-    if !error.is_account_full() {
-        return None;
-    }
-    match look(link).await {
-        None => Some(Flow::End),
-        Some(Ok(Some(left))) if left < needed => {
-            link.parts().own.room.looked(left);
-            Some(link.retry_after(Trouble::Quota { needed, left }))
+/// Why an upload of `needed` bytes was refused.
+pub(super) enum Refusal {
+    /// The account has less room. What the upload has stored takes some that another one may need.
+    Full(Flow),
+    /// It had less room a moment ago, or does not say now what it has left: the upload is tried again as it is.
+    Again(Flow),
+    Other,
+}
+
+impl Refusal {
+    /// What the upload does if it has nothing stored that could be given up.
+    pub(super) fn flow(self) -> Option<Flow> {
+        match self {
+            Refusal::Full(flow) | Refusal::Again(flow) => Some(flow),
+            Refusal::Other => None,
         }
-        Some(Err(error)) if Effect::of(&error) == Effect::NotYet => {
-            Some(link.retry_after(Trouble::Service(error)))
-        }
-        Some(_) => None,
     }
 }
 
-/// Bytes of the draft's upload that are not stored yet.
-pub(super) fn unsent(link: &DraftLink) -> u64 {
-    let memory = link.parts().memory();
-    let draft = memory.state.drafts.get(&link.draft());
-    let attempt = draft.and_then(|draft| draft.attempt.as_ref());
-    attempt.map_or(0, |attempt| attempt.unsent_bytes())
+/// How often in a row an upload is refused for lack of room although there is enough, until that counts as another reason: the
+/// limit of a proxy looks the same.
+const FREED_MEANWHILE: u32 = 5;
+
+/// Finds out why the service refused an upload.
+pub(super) async fn why_refused(link: &mut DraftLink, error: &ClientError, needed: u64) -> Refusal {
+    if !error.is_account_full() {
+        return Refusal::Other;
+    }
+    match look(link).await {
+        None => Refusal::Again(Flow::End),
+        Some(Ok(Some(left))) => {
+            let trouble = Trouble::Quota { needed, left };
+            if left < needed {
+                let under_way = under_way(&link.parts().memory(), link.draft());
+                link.parts().own.room.looked(left.saturating_sub(under_way));
+                return Refusal::Full(link.retry_after(trouble));
+            }
+            link.room_refusals += 1;
+            match link.room_refusals <= FREED_MEANWHILE {
+                true => Refusal::Again(link.retry_after(trouble)),
+                false => Refusal::Other,
+            }
+        }
+        Some(Err(error)) if Effect::of(&error) == Effect::NotYet => {
+            Refusal::Again(link.retry_after(Trouble::Service(error)))
+        }
+        Some(_) => Refusal::Other,
+    }
 }
 
 /// Asks for the free storage; `None` if the outbox closes.
@@ -94,10 +113,11 @@ async fn look(link: &DraftLink) -> Option<Result<Option<u64>, ClientError>> {
     Some(left)
 }
 
-/// Bytes that uploads of other drafts have begun to send, and that the account does not count yet.
+/// Bytes of the uploads of other drafts that are not complete. Some services count what is stored of them already, others do
+/// not: then a draft waits a little too long rather than being sent in vain.
 fn under_way(memory: &DraftsMemory, id: DraftId) -> u64 {
     let drafts = memory.state.drafts.iter();
     let others = drafts.filter(|(other, draft)| **other != id && draft.failure.is_none());
     let attempts = others.filter_map(|(_, draft)| draft.attempt.as_ref());
-    attempts.map(|attempt| attempt.unsent_bytes()).sum()
+    attempts.map(|attempt| attempt.bytes_under_way()).sum()
 }

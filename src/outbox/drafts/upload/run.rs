@@ -14,7 +14,7 @@ use crate::outbox::drafts::upload::import::SentAsset;
 use crate::outbox::drafts::upload::link::{DraftLink, Flow};
 use crate::outbox::drafts::upload::plan::{ServiceView, Step, Urls, View, next_step};
 use crate::outbox::drafts::upload::put::{ObjectSender, Sent};
-use crate::outbox::drafts::upload::room;
+use crate::outbox::drafts::upload::room::{self, Refusal};
 use crate::outbox::drafts::upload::start::{Joining, Starter};
 use crate::outbox::drafts::upload::urls::ObjectUrls;
 use crate::outbox::error::OutboxResult;
@@ -169,14 +169,16 @@ impl Upload {
                 Ok(Flow::Again)
             }
             Sent::Failed(error) => {
-                let needed = room::unsent(&self.link);
-                let Some(flow) = room::wait_if_full(&mut self.link, &error, needed).await else {
-                    return self.link.failed_or_again(error, "the upload").await;
-                };
-                // What it has stored takes room that another upload may need.
-                self.link.drop_attempt(attempt.number).await?;
-                self.forget_attempt();
-                Ok(flow)
+                let needed = attempt.manifest.total_size();
+                match room::why_refused(&mut self.link, &error, needed).await {
+                    Refusal::Other => self.link.failed_or_again(error, "the upload").await,
+                    Refusal::Again(flow) => Ok(flow),
+                    Refusal::Full(flow) => {
+                        self.link.drop_attempt(attempt.number).await?;
+                        self.forget_attempt();
+                        Ok(flow)
+                    }
+                }
             }
         }
     }

@@ -258,8 +258,8 @@ impl Starter<'_> {
             return Ok(Flow::Pause(self.starts.next_pause()));
         }
         self.record_refusal(start).await?;
-        if let Some(flow) = room::wait_if_full(self.link, &error, start.manifest.total_size()).await
-        {
+        let needed = start.manifest.total_size();
+        if let Some(flow) = room::why_refused(self.link, &error, needed).await.flow() {
             return Ok(flow);
         }
         self.link
