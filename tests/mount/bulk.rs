@@ -174,7 +174,7 @@ fn more_models_than_the_limit_are_deleted_only_if_that_is_confirmed() {
     let lines = check_lines("rm", &text(&output.stdout));
     assert!(lines.iter().all(|line| line["state"] == "failed") && lines.len() == 4);
     assert!(
-        text(&output.stderr).contains("4 models not deleted: more than 2"),
+        text(&output.stderr).contains("4 models not deleted: this would delete 4 models"),
         "{}",
         text(&output.stderr)
     );

@@ -29,7 +29,7 @@ pub(super) async fn take(link: &mut DraftLink) -> Result<Option<Turn>, Flow> {
         facts::manifest_of(&memory, draft).total_size()
     };
     let turn = Arc::clone(&link.parts().own.room_turn).lock_owned();
-    let turn = link.parts().tasks.until_closed(turn).await;
+    let turn = link.parts().tasks.until_closed(link.in_turn(turn)).await;
     let turn = turn.ok_or(Flow::End)?;
     if link.parts().own.room.take(needed) {
         return Ok(Some(turn));
