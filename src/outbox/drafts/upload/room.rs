@@ -52,7 +52,7 @@ pub(super) async fn take(link: &mut DraftLink) -> Result<Option<Turn>, Flow> {
 }
 
 /// Why an upload of `needed` bytes was refused.
-pub(super) enum Refusal {
+pub(super) enum RoomRefusal {
     /// The account has less room. What the upload has stored takes some that another one may need.
     Full(Flow),
     /// It had less room a moment ago, or does not say now what it has left: the upload is tried again as it is.
@@ -60,12 +60,12 @@ pub(super) enum Refusal {
     Other,
 }
 
-impl Refusal {
+impl RoomRefusal {
     /// What the upload does if it has nothing stored that could be given up.
     pub(super) fn flow(self) -> Option<Flow> {
         match self {
-            Refusal::Full(flow) | Refusal::Again(flow) => Some(flow),
-            Refusal::Other => None,
+            RoomRefusal::Full(flow) | RoomRefusal::Again(flow) => Some(flow),
+            RoomRefusal::Other => None,
         }
     }
 }
@@ -75,29 +75,33 @@ impl Refusal {
 const FREED_MEANWHILE: u32 = 5;
 
 /// Finds out why the service refused an upload.
-pub(super) async fn why_refused(link: &mut DraftLink, error: &ClientError, needed: u64) -> Refusal {
+pub(super) async fn why_refused(
+    link: &mut DraftLink,
+    error: &ClientError,
+    needed: u64,
+) -> RoomRefusal {
     if !error.is_account_full() {
-        return Refusal::Other;
+        return RoomRefusal::Other;
     }
     match look(link).await {
-        None => Refusal::Again(Flow::End),
+        None => RoomRefusal::Again(Flow::End),
         Some(Ok(Some(left))) => {
             let trouble = Trouble::Quota { needed, left };
             if left < needed {
                 let under_way = under_way(&link.parts().memory(), link.draft());
                 link.parts().own.room.looked(left.saturating_sub(under_way));
-                return Refusal::Full(link.retry_after(trouble));
+                return RoomRefusal::Full(link.retry_after(trouble));
             }
             link.room_refusals += 1;
             match link.room_refusals <= FREED_MEANWHILE {
-                true => Refusal::Again(link.retry_after(trouble)),
-                false => Refusal::Other,
+                true => RoomRefusal::Again(link.retry_after(trouble)),
+                false => RoomRefusal::Other,
             }
         }
         Some(Err(error)) if Effect::of(&error) == Effect::NotYet => {
-            Refusal::Again(link.retry_after(Trouble::Service(error)))
+            RoomRefusal::Again(link.retry_after(Trouble::Service(error)))
         }
-        Some(_) => Refusal::Other,
+        Some(_) => RoomRefusal::Other,
     }
 }
 

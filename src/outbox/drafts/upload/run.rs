@@ -14,7 +14,7 @@ use crate::outbox::drafts::upload::import::SentAsset;
 use crate::outbox::drafts::upload::link::{DraftLink, Flow};
 use crate::outbox::drafts::upload::plan::{ServiceView, Step, Urls, View, next_step};
 use crate::outbox::drafts::upload::put::{ObjectSender, Sent};
-use crate::outbox::drafts::upload::room::{self, Refusal};
+use crate::outbox::drafts::upload::room::{self, RoomRefusal};
 use crate::outbox::drafts::upload::start::{Joining, Starter};
 use crate::outbox::drafts::upload::urls::ObjectUrls;
 use crate::outbox::error::OutboxResult;
@@ -171,9 +171,9 @@ impl Upload {
             Sent::Failed(error) => {
                 let needed = attempt.manifest.total_size();
                 match room::why_refused(&mut self.link, &error, needed).await {
-                    Refusal::Other => self.link.failed_or_again(error, "the upload").await,
-                    Refusal::Again(flow) => Ok(flow),
-                    Refusal::Full(flow) => {
+                    RoomRefusal::Other => self.link.failed_or_again(error, "the upload").await,
+                    RoomRefusal::Again(flow) => Ok(flow),
+                    RoomRefusal::Full(flow) => {
                         self.link.drop_attempt(attempt.number).await?;
                         self.forget_attempt();
                         Ok(flow)
