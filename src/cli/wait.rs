@@ -99,14 +99,16 @@ fn exceeded_by(path: &Path, state: &State, budget: &Budget) -> Option<String> {
 
 /// The result that a budget is about; `None` for a source model and an embed.
 fn measured(path: &Path) -> Option<PathBuf> {
-    if let Some(text) = job_text(path) {
-        let is_embed = text.parent().is_some_and(|it| it.ends_with("embeds"));
-        return (!is_embed).then(|| text.with_extension(""));
-    }
-    let root = MountedDrive::of(path).ok()?.root().canonicalize().ok()?;
-    let whole = path.canonicalize().ok()?;
-    let is_result = whole.starts_with(root.join("rapidmodels"));
-    is_result.then_some(whole)
+    let has_result = match job_text(path) {
+        Some(text) => !text.parent().is_some_and(|it| it.ends_with("embeds")),
+        None => {
+            let root = MountedDrive::of(path).ok()?.root().canonicalize().ok()?;
+            path.canonicalize()
+                .ok()?
+                .starts_with(root.join("rapidmodels"))
+        }
+    };
+    has_result.then(|| result_of(path))
 }
 
 /// Says how the wait for a path ended, and after a failure what to do.

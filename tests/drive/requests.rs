@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::account::Account;
+use crate::support::account::{Account, Mounted};
 use crate::wrong_lists::relayed;
 
 const TEXTS: [&str; 3] = ["a", "b", "c"];
@@ -14,18 +14,33 @@ fn config(percentage: usize) -> String {
     )
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_result_costs_its_order_and_one_look_and_what_its_model_is_asked_for_once() {
-    let account = Account::new().await;
-    account.add_cube().await;
-    let (relay, client) = relayed(&account);
-    let mounted = account.mount_through(client, "state").await;
+/// Makes a result of each text.
+async fn optimize_all(mounted: &Mounted) {
     for (number, text) in TEXTS.into_iter().enumerate() {
         mounted
             .tree
             .optimize("cube", text, config(10 + number))
             .await;
     }
+}
+
+/// An account whose model has a result of each text, made on another machine.
+async fn with_results() -> Account {
+    let account = Account::new().await;
+    account.add_cube().await;
+    let mounted = account.mount().await;
+    optimize_all(&mounted).await;
+    mounted.close().await;
+    account
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_costs_its_order_and_one_look_and_what_its_model_is_asked_for_once() {
+    let account = Account::new().await;
+    account.add_cube().await;
+    let (relay, client) = relayed(&account);
+    let mounted = account.mount_through(client, "state").await;
+    optimize_all(&mounted).await;
     let asked = |method, path| relay.calls(method, path).len();
     assert_eq!(asked("POST", "/rawmodel/optimize/"), 3);
     assert_eq!(asked("GET", "/api/v2/rapidmodel/"), 3, "each at its end");
@@ -36,17 +51,7 @@ async fn a_result_costs_its_order_and_one_look_and_what_its_model_is_asked_for_o
 
 #[tokio::test(flavor = "multi_thread")]
 async fn results_are_walked_by_their_list_alone() {
-    let account = Account::new().await;
-    account.add_cube().await;
-    let mounted = account.mount().await;
-    for (number, text) in TEXTS.into_iter().enumerate() {
-        mounted
-            .tree
-            .optimize("cube", text, config(10 + number))
-            .await;
-    }
-    mounted.close().await;
-
+    let account = with_results().await;
     let (relay, client) = relayed(&account);
     let mounted = account.mount_through(client, "elsewhere").await;
     let tree = &mounted.tree;
@@ -70,17 +75,7 @@ async fn results_are_walked_by_their_list_alone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_machine_looks_once_for_the_results_of_a_model() {
-    let account = Account::new().await;
-    account.add_cube().await;
-    let mounted = account.mount().await;
-    for (number, text) in TEXTS.into_iter().enumerate() {
-        mounted
-            .tree
-            .optimize("cube", text, config(10 + number))
-            .await;
-    }
-    mounted.close().await;
-
+    let account = with_results().await;
     let (relay, client) = relayed(&account);
     let mounted = account.mount_through(client, "elsewhere").await;
     let [first, others @ ..] = TEXTS;

@@ -279,12 +279,15 @@ impl Sync<'_> {
                 BringStep::Bring(_, Brings::New | Brings::Changed) => presets
                     .map(|preset| new_text(preset.text_in(&wanted.model), &wanted.model))
                     .collect(),
-                BringStep::Rename(draft) => presets
-                    .filter_map(|preset| self.missing_text(draft, preset))
-                    .collect(),
-                _ => presets
-                    .filter_map(|preset| self.missing_text(&wanted.model, preset))
-                    .collect(),
+                step => {
+                    let model = match step {
+                        BringStep::Rename(draft) => draft,
+                        _ => &wanted.model,
+                    };
+                    presets
+                        .filter_map(|preset| self.missing_text(model, preset))
+                        .collect()
+                }
             };
             let outcome = match wanted.step {
                 BringStep::Nothing => Ok(SyncOutcome::Unchanged),

@@ -383,11 +383,11 @@ impl<R: Record> Listing<R> {
         }
         for mut row in rows {
             let id = row.number();
-            let since = self.rows.get(&id).map_or(now, |known| known.since);
-            match self.rows.get(&id) {
+            let since = match self.rows.get(&id) {
                 None => {
                     self.version += 1;
                     changes.appeared.push(id);
+                    now
                 }
                 Some(known) => {
                     row.keep_details_of(&known.row);
@@ -398,8 +398,9 @@ impl<R: Record> Listing<R> {
                     if row.state_changed(&known.row) {
                         changes.state_changed.push(id);
                     }
+                    known.since
                 }
-            }
+            };
             let learned = Learned {
                 row,
                 since,

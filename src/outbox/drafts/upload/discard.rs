@@ -20,7 +20,8 @@ pub async fn run(parts: Arc<DraftParts>) {
     // Deletions of this run are finished by their caller.
     let mut unfinished = parts.memory().state.deletions.clone();
     loop {
-        for asset in std::mem::take(&mut parts.memory().left) {
+        let left = std::mem::take(&mut parts.memory().left);
+        for asset in left {
             parts.events.send(OutboxEvent::AssetGivenUp(asset));
         }
         let waiting: Vec<AssetId> = parts.memory().state.discards.iter().copied().collect();
