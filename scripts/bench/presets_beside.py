@@ -162,7 +162,7 @@ def table(preset, kind, peers, found):
             wins[options] += is_no_worse(ours, theirs)
         lines.append("| " + " | ".join(row) + " |")
     said = [f"`{options}` {count} of {len(found)}" for options, count in wins.items()]
-    return "\n".join(lines) + f"\n\n{title}: at most the bytes at no worse a picture: " + ", ".join(said) + "."
+    return "\n".join(lines) + f"\n\n{title}: models with at most as many bytes as gltfpack and a picture that is no worse: " + ", ".join(said) + "."
 
 
 def cell(found):

@@ -196,8 +196,8 @@ impl Failures {
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// An operation succeeded at a path: ends a failure of the same kind. `opened` is when its file was opened, if it has one: what
-    /// failed before that failed for another.
+    /// An operation succeeded at a path: ends a failure of the same kind. `opened` is when its file was opened, if it has one: a
+    /// failure from before that belongs to an earlier open.
     pub(super) fn succeeded(&self, path: &str, kind: OperationKind, opened: Option<Instant>) {
         if self.is_empty() {
             return;

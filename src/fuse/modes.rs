@@ -1,7 +1,8 @@
 //! Open modes of files. The kernel allows one mode per inode at a time: a second open in another mode, or with
 //! another backing file, fails with EIO. So the first open of an inode chooses the mode, and later opens use
-//! the same until the last close. A file that a program writes without the page cache is also read without it until then:
-//! the kernel drops the pages of a range before it writes the range, so a reader that uses the cache could keep old bytes.
+//! the same until the last close. While a program writes a file without the page cache, all programs read it without the
+//! cache, too: the kernel drops the cached pages of a range before it writes the range, and a reader could load the old bytes
+//! into the cache in between.
 //!
 //! Invariant: no write reaches a backing file. The kernel opens it with the flags of whoever opens the file, and asks
 //! for no permission; FOPEN_DIRECT_IO beside FOPEN_PASSTHROUGH sends the requests of an open to the drive (Linux,

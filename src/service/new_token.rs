@@ -7,7 +7,7 @@ use super::records::{Records, RecordsError};
 use super::secrets::hash_secret;
 use crate::wire::UserId;
 
-/// How somebody signed in. Only the name of a token says so, therefore no user may give a token one of these names.
+/// How a user signed in. This is stored only as the name of the token, so users cannot choose these names for their tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignIn {
     /// By a link to the page.

@@ -76,7 +76,7 @@ async fn a_search_finds_names_and_tags() {
     for name in ["Old Oak chair", "oak table, old", "100% wool", "Äpfel"] {
         let (id, _) = service.begin(name, &["a.glb"]).await;
         if name == "Äpfel" {
-            // What a drive notes for itself is found by nobody.
+            // A tag that a drive sets for itself is not searched.
             let body = json!({ "tags": ["red fruit", "assetfs:by=Oak workshop"] });
             let path = format!("/api/v2/rawmodel/{id}");
             service.json(Method::PUT, &path, body).await.expect(200);

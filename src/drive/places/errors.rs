@@ -263,7 +263,7 @@ pub(super) fn error_row(tree: &Tree, parent: ErrorParent, taken: &HashSet<String
     Some(Row::new(free_name(ERROR_FILE, taken), ErrorText(parent)))
 }
 
-/// True for each name that [`error_row`] may choose.
+/// Whether [`error_row`] can give this name to the file: `ERROR.txt`, with `@` appended while the name is taken.
 pub(super) fn is_error_file(name: &str) -> bool {
     let added = name.strip_prefix(ERROR_FILE);
     added.is_some_and(|added| added.bytes().all(|byte| byte == b'@'))

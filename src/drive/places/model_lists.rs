@@ -49,7 +49,7 @@ struct Common {
     /// Of all its files; for a result of the exported ones.
     bytes: Option<u64>,
     created: Option<Timestamp>,
-    /// Who sent it: what a drive has noted, or else the name of the token.
+    /// Who sent it: the name in the tag that the drive has set, otherwise the name of the token it was sent with.
     made_by: Option<String>,
     tags: Vec<String>,
 }

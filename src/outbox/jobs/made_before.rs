@@ -134,8 +134,9 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// True if the service had no such result a moment ago. One that a drive has made since has the same key, so the service
-/// gives it instead of making another; one that was made since without a key, as on the page, is missed.
+/// True if the service had no such result a moment ago. If another drive has requested one since, both requests have the same
+/// idempotency key, so the service returns that result and makes no second one. A result that was made since without a key,
+/// for example on the page, is not noticed.
 fn had_none_of_it(looked: &TaggedModels, wanted: &WantedResult) -> bool {
     looked.find(&[&wanted.note]).is_none() && looked.without_note().next().is_none()
 }

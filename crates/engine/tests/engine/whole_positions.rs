@@ -1,4 +1,4 @@
-//! Positions of packed files as whole numbers, and the nodes that are scaled for them.
+//! Positions of packed files that are stored as integers, and the scale of the nodes that draw them.
 
 use std::fs;
 
@@ -46,7 +46,7 @@ impl Written {
             .unwrap()
     }
 
-    /// Every mesh is drawn where it was, within the step of packing.
+    /// Every vertex is drawn where it was before, but for rounding to a step.
     fn assert_looks_as(&self, scene: &Scene) {
         let size = scene.bounds().unwrap().size().max_element();
         let (before, after) = (places(scene), places(&self.read));

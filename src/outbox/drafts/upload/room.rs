@@ -117,8 +117,9 @@ async fn look(link: &DraftLink) -> Option<Result<Option<u64>, ClientError>> {
     Some(left)
 }
 
-/// Bytes of the uploads of other drafts that are not complete. Some services count what is stored of them already, others do
-/// not: then a draft waits a little too long rather than being sent in vain.
+/// Total size of the uploads of other drafts that are not complete yet. A service may count the files that are stored already
+/// as used space, or only when the upload is complete. If it counts them, they are counted twice here, and a draft waits a
+/// little longer than necessary; otherwise it could be sent and then refused.
 fn under_way(memory: &DraftsMemory, id: DraftId) -> u64 {
     let drafts = memory.state.drafts.iter();
     let others = drafts.filter(|(other, draft)| **other != id && draft.failure.is_none());

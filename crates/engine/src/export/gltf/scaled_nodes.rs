@@ -14,7 +14,7 @@ const OF_NODES: [&str; 3] = [
     "KHR_node_visibility",
     "KHR_xmp_json_ld",
 ];
-/// Bytes of JSON of a node more, besides its content: its number among the children of the one above, and a comma.
+/// Bytes of JSON that a new node takes besides its content: its index in `children` of its parent, and a comma.
 const JSON_OF_CHILD: i64 = 20;
 
 /// What decides how the nodes of a scene may be scaled.

@@ -36,7 +36,7 @@ const JSON_OF_VIEW: i64 = 240;
 /// Bytes of JSON that name the extension, twice.
 const JSON_OF_EXTENSION: i64 = 50;
 
-/// For each geometry the step of positions that are whole numbers; `None` for floats.
+/// The step of each geometry whose positions are stored as integers; `None` if they are stored as floats.
 pub(super) struct WholePositions(Vec<Option<Step>>);
 
 impl WholePositions {
@@ -174,7 +174,7 @@ impl Group {
         })
     }
 
-    /// The finest step of the group, if all of its positions are few enough of it.
+    /// The finest step of the group, if every position, counted in such steps, fits into 16 bits.
     fn step(&self, scene: &Scene, steps: &Steps) -> Option<Step> {
         let step = self
             .geometries
