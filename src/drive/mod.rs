@@ -152,6 +152,12 @@ impl Drive {
         InotifyReports { mount: &self.mount }
     }
 
+    /// The path of a file or folder from the top of the drive; `None` if there is none of that number.
+    pub fn path_of(&self, ino: Ino) -> Option<String> {
+        let node = self.mount.node(ino).ok()?;
+        Some(node.path(&self.mount))
+    }
+
     /// The state of the mount, as far as it is known without requests.
     pub fn status(&self) -> MountStatus {
         mount_status(&self.mount)

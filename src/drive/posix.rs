@@ -44,12 +44,12 @@ pub struct Caller {
 
 impl Caller {
     /// The id of the process, or of the thread when that is gone.
-    pub(super) fn process(&self) -> u32 {
+    pub fn process(&self) -> u32 {
         process_of(self.pid)
     }
 
     /// The name of the program; empty when it is gone.
-    pub(super) fn program(&self) -> String {
+    pub fn program(&self) -> String {
         let name = std::fs::read_to_string(format!("/proc/{}/comm", self.process()));
         name.unwrap_or_default().trim_end().to_owned()
     }

@@ -23,6 +23,7 @@ use super::errno::errno;
 use super::modes::OpenModes;
 use super::reply::{ClosedFile, CreatedFile, OpenedFile, Reply, Xattr};
 use super::translate::{caller, ino, open_flags, permissions, rename_mode, set_time, xattr_mode};
+use super::unanswered::KernelCall;
 
 /// Maximum length of one write request; the kernel may use less.
 const MAX_WRITE_LEN_BYTES: u32 = 1 << 20;
@@ -56,13 +57,13 @@ impl Adapter {
     fn run<T: Send + 'static>(
         &self,
         route: Route,
-        request: &Request,
+        call: KernelCall,
         reply: impl Reply<T>,
         work: impl Future<Output = DriveResult<T>> + Send + 'static,
     ) {
         self.drive.inotify().was_used();
         let give = move |result| reply.give(result);
-        self.dispatcher.answer(route, request.pid(), work, give);
+        self.dispatcher.answer(route, call, work, give);
     }
 
     /// The helper for inotify, if the request is its. Its requests are answered on this thread.
@@ -75,7 +76,7 @@ impl Adapter {
         let name = name.to_owned();
         let (drive, caller) = self.asked(request);
         let work = async move { drive.make_other(ino(parent), &name, &caller).await };
-        self.run(Route::Memory, request, reply, work);
+        self.run(Route::Memory, call("mknod", parent, request), reply, work);
     }
 
     /// Reads a stream. It may wait for ever, so a signal that the caller handles ends the wait too.
@@ -95,7 +96,15 @@ impl Adapter {
                 false => drive.event_streams().read_at_hand(Fh(fh.0), size),
             }
         };
-        self.run(Route::Stream, request, reply, work);
+        self.run(Route::Stream, call("read", number, request), reply, work);
+    }
+}
+
+fn call(name: &'static str, number: INodeNo, request: &Request) -> KernelCall {
+    KernelCall {
+        name,
+        ino: ino(number),
+        caller: caller(request),
     }
 }
 
@@ -145,7 +154,7 @@ impl Filesystem for Adapter {
         let name = name.to_owned();
         let (drive, caller) = self.asked(request);
         let work = async move { drive.lookup(ino(parent), &name, &caller).await };
-        self.run(Route::Memory, request, reply, work);
+        self.run(Route::Memory, call("lookup", parent, request), reply, work);
     }
 
     fn forget(&self, _request: &Request, number: INodeNo, count: u64) {
@@ -162,7 +171,7 @@ impl Filesystem for Adapter {
         let fh = fh.map(|fh| Fh(fh.0));
         let drive = self.drive.clone();
         let work = async move { drive.getattr(ino(number), fh).await };
-        self.run(Route::Memory, request, reply, work);
+        self.run(Route::Memory, call("getattr", number, request), reply, work);
     }
 
     fn setattr(
@@ -197,13 +206,23 @@ impl Filesystem for Adapter {
         };
         let (drive, caller) = self.asked(request);
         let work = async move { drive.setattr(ino(number), &change, &caller).await };
-        self.run(Route::Blocking, request, reply, work);
+        self.run(
+            Route::Blocking,
+            call("setattr", number, request),
+            reply,
+            work,
+        );
     }
 
     fn readlink(&self, request: &Request, number: INodeNo, reply: ReplyData) {
         let drive = self.drive.clone();
         let work = async move { drive.readlink(ino(number)).await };
-        self.run(Route::Memory, request, reply, work);
+        self.run(
+            Route::Memory,
+            call("readlink", number, request),
+            reply,
+            work,
+        );
     }
 
     fn mknod(
@@ -225,7 +244,7 @@ impl Filesystem for Adapter {
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
         let (drive, caller) = self.asked(request);
         let work = async move { drive.make_node(ino(parent), &name, mode, &caller).await };
-        self.run(Route::Blocking, request, reply, work);
+        self.run(Route::Blocking, call("mknod", parent, request), reply, work);
     }
 
     fn mkdir(
@@ -243,7 +262,7 @@ impl Filesystem for Adapter {
         let (name, mode) = (name.to_owned(), permissions(mode, umask));
         let (drive, caller) = self.asked(request);
         let work = async move { drive.make_dir(ino(parent), &name, mode, &caller).await };
-        self.run(Route::Blocking, request, reply, work);
+        self.run(Route::Blocking, call("mkdir", parent, request), reply, work);
     }
 
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
@@ -253,7 +272,12 @@ impl Filesystem for Adapter {
         let name = name.to_owned();
         let (drive, caller) = self.asked(request);
         let work = async move { drive.remove_file(ino(parent), &name, &caller).await };
-        self.run(Route::Blocking, request, reply, work);
+        self.run(
+            Route::Blocking,
+            call("unlink", parent, request),
+            reply,
+            work,
+        );
     }
 
     fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
@@ -263,7 +287,7 @@ impl Filesystem for Adapter {
         let name = name.to_owned();
         let (drive, caller) = self.asked(request);
         let work = async move { drive.remove_dir(ino(parent), &name, &caller).await };
-        self.run(Route::Blocking, request, reply, work);
+        self.run(Route::Blocking, call("rmdir", parent, request), reply, work);
     }
 
     fn symlink(
@@ -312,7 +336,12 @@ impl Filesystem for Adapter {
                 .rename(from, &name, to, &new_name, mode, &caller)
                 .await
         };
-        self.run(Route::Blocking, request, reply, work);
+        self.run(
+            Route::Blocking,
+            call("rename", parent, request),
+            reply,
+            work,
+        );
     }
 
     fn open(&self, request: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
@@ -335,7 +364,7 @@ impl Filesystem for Adapter {
             true => Route::Blocking,
             false => Route::Disk,
         };
-        self.run(route, request, reply, work);
+        self.run(route, call("open", number, request), reply, work);
     }
 
     fn create(
@@ -353,7 +382,13 @@ impl Filesystem for Adapter {
         let modes = Arc::clone(&self.modes);
         let (drive, caller) = self.asked(request);
         let work = async move { drive.create(ino(parent), &name, mode, flags, &caller).await };
-        self.run(Route::Blocking, request, CreatedFile { reply, modes }, work);
+        let reply = CreatedFile { reply, modes };
+        self.run(
+            Route::Blocking,
+            call("create", parent, request),
+            reply,
+            work,
+        );
     }
 
     fn read(
@@ -372,7 +407,7 @@ impl Filesystem for Adapter {
         }
         let drive = self.drive.clone();
         let work = async move { drive.read(ino(number), Fh(fh.0), offset, size).await };
-        self.run(Route::Disk, request, reply, work);
+        self.run(Route::Disk, call("read", number, request), reply, work);
     }
 
     fn write(
@@ -397,7 +432,7 @@ impl Filesystem for Adapter {
                 let data = data.to_vec();
                 let drive = self.drive.clone();
                 let work = async move { drive.write(ino, fh, offset, &data).await };
-                self.run(Route::Blocking, request, reply, work);
+                self.run(Route::Blocking, call("write", number, request), reply, work);
             }
         }
     }
@@ -446,7 +481,12 @@ impl Filesystem for Adapter {
         let (ino, fh) = (ino(number), Fh(fh.0));
         let drive = self.drive.clone();
         let work = async move { drive.allocate(ino, fh, offset, length, how).await };
-        self.run(Route::Blocking, request, reply, work);
+        self.run(
+            Route::Blocking,
+            call("fallocate", number, request),
+            reply,
+            work,
+        );
     }
 
     fn lseek(
@@ -469,7 +509,7 @@ impl Filesystem for Adapter {
         };
         let drive = self.drive.clone();
         let work = async move { drive.seek(ino(number), Fh(fh.0), offset, what).await };
-        self.run(Route::Disk, request, reply, work);
+        self.run(Route::Disk, call("lseek", number, request), reply, work);
     }
 
     fn flush(
@@ -482,7 +522,7 @@ impl Filesystem for Adapter {
     ) {
         let (drive, caller) = self.asked(request);
         let work = async move { drive.flush(ino(number), Fh(fh.0), &caller).await };
-        self.run(Route::Blocking, request, reply, work);
+        self.run(Route::Blocking, call("flush", number, request), reply, work);
     }
 
     fn release(
@@ -503,7 +543,7 @@ impl Filesystem for Adapter {
             true => Route::Blocking,
             false => Route::Memory,
         };
-        self.run(route, request, reply, work);
+        self.run(route, call("release", number, request), reply, work);
     }
 
     fn fsync(
@@ -516,13 +556,13 @@ impl Filesystem for Adapter {
     ) {
         let drive = self.drive.clone();
         let work = async move { drive.fsync(ino(number), Fh(fh.0)).await };
-        self.run(Route::Blocking, request, reply, work);
+        self.run(Route::Blocking, call("fsync", number, request), reply, work);
     }
 
     fn opendir(&self, request: &Request, number: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
         let (drive, caller) = self.asked(request);
         let work = async move { drive.open_dir(ino(number), &caller).await };
-        self.run(Route::Memory, request, reply, work);
+        self.run(Route::Memory, call("opendir", number, request), reply, work);
     }
 
     fn readdir(
@@ -535,20 +575,25 @@ impl Filesystem for Adapter {
     ) {
         let drive = self.drive.clone();
         let work = async move { drive.read_dir(ino(number), Fh(fh.0), offset).await };
-        self.run(Route::Memory, request, reply, work);
+        self.run(Route::Memory, call("readdir", number, request), reply, work);
     }
 
     fn releasedir(
         &self,
         request: &Request,
-        _number: INodeNo,
+        number: INodeNo,
         fh: FileHandle,
         _flags: OpenFlags,
         reply: ReplyEmpty,
     ) {
         let drive = self.drive.clone();
         let work = async move { drive.release_dir(Fh(fh.0)).await };
-        self.run(Route::Memory, request, reply, work);
+        self.run(
+            Route::Memory,
+            call("releasedir", number, request),
+            reply,
+            work,
+        );
     }
 
     fn fsyncdir(
@@ -561,7 +606,12 @@ impl Filesystem for Adapter {
     ) {
         let (drive, caller) = self.asked(request);
         let work = async move { drive.sync_dir(ino(number), &caller).await };
-        self.run(Route::Blocking, request, reply, work);
+        self.run(
+            Route::Blocking,
+            call("fsyncdir", number, request),
+            reply,
+            work,
+        );
     }
 
     fn ioctl(
@@ -580,13 +630,13 @@ impl Filesystem for Adapter {
         };
         let (drive, caller) = self.asked(request);
         let work = async move { drive.command(ino(number), &line, &caller).await };
-        self.run(Route::Blocking, request, reply, work);
+        self.run(Route::Blocking, call("ioctl", number, request), reply, work);
     }
 
-    fn statfs(&self, request: &Request, _number: INodeNo, reply: ReplyStatfs) {
+    fn statfs(&self, request: &Request, number: INodeNo, reply: ReplyStatfs) {
         let drive = self.drive.clone();
         let work = async move { drive.statfs().await };
-        self.run(Route::Memory, request, reply, work);
+        self.run(Route::Memory, call("statfs", number, request), reply, work);
     }
 
     fn setxattr(
@@ -603,7 +653,12 @@ impl Filesystem for Adapter {
         let (name, value) = (name.to_owned(), value.to_vec());
         let drive = self.drive.clone();
         let work = async move { drive.set_xattr(ino, &name, &value, mode).await };
-        self.run(Route::Blocking, request, reply, work);
+        self.run(
+            Route::Blocking,
+            call("setxattr", number, request),
+            reply,
+            work,
+        );
     }
 
     fn getxattr(
@@ -617,7 +672,13 @@ impl Filesystem for Adapter {
         let name = name.to_owned();
         let drive = self.drive.clone();
         let work = async move { drive.get_xattr(ino(number), &name).await };
-        self.run(Route::Memory, request, Xattr { reply, size }, work);
+        let reply = Xattr { reply, size };
+        self.run(
+            Route::Memory,
+            call("getxattr", number, request),
+            reply,
+            work,
+        );
     }
 
     fn listxattr(&self, request: &Request, number: INodeNo, size: u32, reply: ReplyXattr) {
@@ -630,13 +691,24 @@ impl Filesystem for Adapter {
             }
             Ok(list)
         };
-        self.run(Route::Memory, request, Xattr { reply, size }, work);
+        let reply = Xattr { reply, size };
+        self.run(
+            Route::Memory,
+            call("listxattr", number, request),
+            reply,
+            work,
+        );
     }
 
     fn removexattr(&self, request: &Request, number: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = name.to_owned();
         let drive = self.drive.clone();
         let work = async move { drive.remove_xattr(ino(number), &name).await };
-        self.run(Route::Blocking, request, reply, work);
+        self.run(
+            Route::Blocking,
+            call("removexattr", number, request),
+            reply,
+            work,
+        );
     }
 }

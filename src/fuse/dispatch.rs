@@ -17,6 +17,7 @@ use tokio::sync::{Notify, Semaphore};
 use crate::drive::{Answering, DriveResult};
 
 use super::errno::errno;
+use super::unanswered::{KernelCall, Unanswered};
 
 /// Interval of checking whether the caller of a waiting request is being killed.
 const WATCH_PERIOD: Duration = Duration::from_millis(50);
@@ -42,6 +43,7 @@ pub(super) struct Dispatcher {
     runtime: Handle,
     /// Session threads that may use the local disk.
     disk: Arc<Semaphore>,
+    unanswered: Arc<Unanswered>,
 }
 
 impl Dispatcher {
@@ -50,16 +52,22 @@ impl Dispatcher {
         Dispatcher {
             runtime,
             disk: Arc::new(Semaphore::new(disk_threads)),
+            unanswered: Arc::default(),
         }
     }
 
-    /// Runs `work` and passes its result to `reply`. `tid` is the calling thread; a signal that kills it ends
-    /// the wait with `EINTR`. On blocking threads only a wait between two polls is cancelled; a running disk
+    /// The requests that wait for an answer.
+    pub(super) fn unanswered(&self) -> &Arc<Unanswered> {
+        &self.unanswered
+    }
+
+    /// Runs `work` and passes its result to `reply`. A signal that kills the calling thread ends the wait with `EINTR`. On
+    /// blocking threads only a wait between two polls is cancelled; a running disk
     /// operation is not.
     pub(super) fn answer<T: Send + 'static>(
         &self,
         route: Route,
-        tid: u32,
+        call: KernelCall,
         work: impl Future<Output = DriveResult<T>> + Send + 'static,
         reply: impl FnOnce(Result<T, Errno>) + Send + 'static,
     ) {
@@ -67,24 +75,28 @@ impl Dispatcher {
             Route::Memory | Route::Stream => None,
             Route::Disk => match self.disk.try_acquire() {
                 Ok(turn) => Some(turn),
-                Err(_) => return self.answer_off_session(tid, work, reply),
+                Err(_) => return self.answer_off_session(call, work, reply),
             },
-            Route::Blocking => return self.answer_off_session(tid, work, reply),
+            Route::Blocking => return self.answer_off_session(call, work, reply),
         };
         let mut work = Box::pin(work);
         match self.first_poll(work.as_mut()) {
             Some(Poll::Ready(result)) => reply(result.map_err(|error| errno(&error))),
             Some(Poll::Pending) => {
-                let ends = match route {
-                    Route::Stream => has_a_signal,
-                    Route::Memory | Route::Disk | Route::Blocking => is_being_killed,
+                let (ends, waits): (fn(&str) -> bool, _) = match route {
+                    // It may wait for ever.
+                    Route::Stream => (has_a_signal, None),
+                    Route::Memory | Route::Disk | Route::Blocking => {
+                        (is_being_killed, Some(self.unanswered.begin(call)))
+                    }
                 };
                 self.runtime.spawn(async move {
                     let result = tokio::select! {
                         result = work => result.map_err(|error| errno(&error)),
-                        () = caller_ended(tid, ends) => Err(Errno::EINTR),
+                        () = caller_ended(call.caller.pid, ends) => Err(Errno::EINTR),
                     };
                     reply(result);
+                    drop(waits);
                 });
             }
             None => reply(Err(Errno::EIO)),
@@ -95,18 +107,25 @@ impl Dispatcher {
     /// request.
     fn answer_off_session<T: Send + 'static>(
         &self,
-        tid: u32,
+        call: KernelCall,
         work: impl Future<Output = DriveResult<T>> + Send + 'static,
         reply: impl FnOnce(Result<T, Errno>) + Send + 'static,
     ) {
         let mut work: Work<T> = Box::pin(work);
         let runtime = self.runtime.clone();
+        let waits = self.unanswered.begin(call);
+        let reply = move |result| {
+            reply(result);
+            drop(waits);
+        };
         self.runtime.spawn_blocking(move || {
             let woken = Arc::new(RequestWaker(Notify::new()));
             match poll_here(&mut work, &woken) {
                 Poll::Ready(result) => reply(result),
                 Poll::Pending => {
-                    runtime.spawn(async move { reply(wait_off_session(tid, work, woken).await) });
+                    runtime.spawn(async move {
+                        reply(wait_off_session(call.caller.pid, work, woken).await)
+                    });
                 }
             }
         });
@@ -240,8 +259,25 @@ fn signals(status: &str, name: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::DriveError;
+    use crate::drive::{Caller, DriveError, Ino};
     use std::sync::mpsc;
+
+    fn call_of(tid: u32) -> KernelCall {
+        KernelCall {
+            name: "read",
+            ino: Ino::ROOT,
+            caller: Caller {
+                pid: tid,
+                uid: 0,
+                gid: 0,
+            },
+        }
+    }
+
+    /// A call of the kernel itself.
+    fn nobody() -> KernelCall {
+        call_of(0)
+    }
 
     #[test]
     fn pending_sigkill_is_seen() {
@@ -279,7 +315,7 @@ mod tests {
         let here = std::thread::current().id();
         Dispatcher::new(runtime.handle().clone(), 1).answer(
             Route::Memory,
-            0,
+            nobody(),
             async { Ok(5) },
             move |result| {
                 send.send((result, std::thread::current().id())).unwrap();
@@ -298,7 +334,7 @@ mod tests {
         };
         Dispatcher::new(runtime.handle().clone(), 1).answer(
             Route::Memory,
-            0,
+            nobody(),
             work,
             move |result| send.send(result).unwrap(),
         );
@@ -317,7 +353,9 @@ mod tests {
                 }
                 Ok(())
             };
-            dispatcher.answer(route, 0, work, move |result| send.send(result).unwrap());
+            dispatcher.answer(route, nobody(), work, move |result| {
+                send.send(result).unwrap()
+            });
             assert_eq!(receive.recv().unwrap(), Err(Errno::EIO));
         }
     }
@@ -328,7 +366,7 @@ mod tests {
         let dispatcher = Dispatcher::new(runtime.handle().clone(), 1);
         let (send, receive) = mpsc::channel();
         let work = async { Ok(std::thread::current().id()) };
-        dispatcher.answer(Route::Blocking, 0, work, move |result| {
+        dispatcher.answer(Route::Blocking, nobody(), work, move |result| {
             send.send((result, std::thread::current().id())).unwrap();
         });
         let (worked, answered) = receive.recv().unwrap();
@@ -347,7 +385,7 @@ mod tests {
         let tid = child.id();
         Dispatcher::new(runtime.handle().clone(), 1).answer(
             Route::Memory,
-            tid,
+            call_of(tid),
             std::future::pending::<DriveResult<()>>(),
             move |result| send.send(result).unwrap(),
         );
@@ -367,7 +405,7 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(1)).await;
             Ok((first, std::thread::current().id()))
         };
-        dispatcher.answer(Route::Blocking, 0, work, move |result| {
+        dispatcher.answer(Route::Blocking, nobody(), work, move |result| {
             send.send(result).unwrap()
         });
         let (first, second) = receive.recv().unwrap().unwrap();
@@ -382,13 +420,13 @@ mod tests {
         let (send, receive) = mpsc::channel();
         let who = || async { Ok(std::thread::current().id()) };
         let also = send.clone();
-        dispatcher.answer(Route::Disk, 0, who(), move |result| {
+        dispatcher.answer(Route::Disk, nobody(), who(), move |result| {
             also.send(result).unwrap()
         });
         assert_eq!(receive.recv().unwrap(), Ok(here));
         let nested = dispatcher.try_disk_now(|| {
             assert!(dispatcher.try_disk_now(|| ()).is_none());
-            dispatcher.answer(Route::Disk, 0, who(), move |result| {
+            dispatcher.answer(Route::Disk, nobody(), who(), move |result| {
                 send.send(result).unwrap()
             });
         });

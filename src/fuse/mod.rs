@@ -19,6 +19,7 @@ mod session;
 mod shell;
 mod stuck;
 mod translate;
+mod unanswered;
 mod users;
 
 pub use command::send_command;

@@ -17,6 +17,7 @@ use super::device::FuseDevice;
 use super::dispatch::Dispatcher;
 use super::modes::OpenModes;
 use super::readahead;
+use super::unanswered::{self, LongWaitsThread};
 
 /// Subtype in the mount table, by which the commands find assetfs mounts.
 pub(super) const SUBTYPE: &str = "assetfs";
@@ -94,6 +95,7 @@ impl MountError {
 /// A mounted drive.
 pub struct Mounted {
     session: BackgroundSession,
+    _long_waits: LongWaitsThread,
 }
 
 /// Mounts `drive` at `mount_point`. Requests are handled by session threads; those that wait are
@@ -106,6 +108,7 @@ pub fn mount(
 ) -> Result<Mounted, MountError> {
     let modes = Arc::new(OpenModes::new());
     let dispatcher = Dispatcher::new(runtime, DISK_THREADS);
+    let unanswered = Arc::clone(dispatcher.unanswered());
     let adapter = Adapter::new(drive.clone(), dispatcher, Arc::clone(&modes));
     let failed = |error| MountError::new(mount_point, options.access, &error);
     let session = Session::new(adapter, mount_point, &config(options)).map_err(failed)?;
@@ -118,8 +121,12 @@ pub fn mount(
         }
     }
     let session = session.spawn().map_err(failed)?;
+    let long_waits = unanswered::watch(unanswered, drive.clone());
     readahead::raise(mount_point);
-    Ok(Mounted { session })
+    Ok(Mounted {
+        session,
+        _long_waits: long_waits,
+    })
 }
 
 fn config(options: &MountOptions) -> Config {

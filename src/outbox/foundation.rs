@@ -2,9 +2,10 @@
 //! for each with its own state.
 
 use std::ops::Deref;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use crate::client::Client;
+use crate::locks::MutexGuard;
 use crate::outbox::config::OutboxConfig;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::events::Events;

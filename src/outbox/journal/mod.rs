@@ -5,6 +5,8 @@
 //! leaves a gap. Threads share syncs.
 
 pub mod forms;
+#[cfg(all(test, shuttle))]
+mod interleavings;
 mod part;
 
 pub use part::{Part, PartGuard};
@@ -13,13 +15,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::durable::{AppendLog, DurableError, answering};
-use crate::locks::Locked;
+use crate::locks::{Condvar, Locked as _, Mutex, MutexGuard};
 use crate::outbox::error::{OutboxError, OutboxResult, journal_error, staging_error};
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;

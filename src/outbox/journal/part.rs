@@ -9,9 +9,9 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
-use crate::locks::Locked;
+use crate::locks::{Locked as _, Mutex, MutexGuard};
 use crate::outbox::events::Events;
 use crate::outbox::journal::Journal;
 

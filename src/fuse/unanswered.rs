@@ -1,0 +1,211 @@
+//! Requests without an answer. A thread of its own names those that wait for long in the log, and threads that wait for a lock,
+//! so that the log of a drive that hangs says who waits for whom.
+//!
+//! Invariant: while a thread waits for a lock, it takes no lock of the drive, so it can still speak when the drive cannot.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::drive::{Caller, Drive, Ino};
+use crate::locks::{Locked as _, lock_waits};
+
+/// Interval of looking.
+const LOOK_PERIOD: Duration = Duration::from_secs(10);
+/// A request is named after this time, and again each time the time has doubled.
+const REQUEST_PATIENCE: Duration = Duration::from_secs(60);
+/// Nothing slow is done under a lock, so a wait for one of this length is a fault.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is asked, and by whom.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KernelCall {
+    /// The operation, by the name that FUSE gives it.
+    pub(super) name: &'static str,
+    /// The file or folder; the folder, for operations with a name in it.
+    pub(super) ino: Ino,
+    pub(super) caller: Caller,
+}
+
+/// The requests that are being worked on, unless they were answered at once.
+#[derive(Debug, Default)]
+pub(super) struct Unanswered {
+    table: Mutex<RequestTable>,
+}
+
+#[derive(Debug, Default)]
+struct RequestTable {
+    next: u64,
+    waits: HashMap<u64, RequestWait>,
+}
+
+#[derive(Debug)]
+struct RequestWait {
+    call: KernelCall,
+    since: Instant,
+    /// It is named when it has lasted so long.
+    named_after: Duration,
+}
+
+/// Drop guard: the request is unanswered until it is dropped.
+pub(super) struct UnansweredRequest {
+    unanswered: Arc<Unanswered>,
+    number: u64,
+}
+
+impl Unanswered {
+    /// The request has to wait.
+    pub(super) fn begin(self: &Arc<Unanswered>, call: KernelCall) -> UnansweredRequest {
+        let mut table = self.table.locked();
+        let number = table.next;
+        table.next += 1;
+        let wait = RequestWait {
+            call,
+            since: Instant::now(),
+            named_after: REQUEST_PATIENCE,
+        };
+        table.waits.insert(number, wait);
+        UnansweredRequest {
+            unanswered: Arc::clone(self),
+            number,
+        }
+    }
+
+    /// The calls that are to be named now, each with the time that it has waited, the longest first.
+    fn take_due(&self, now: Instant) -> Vec<(KernelCall, Duration)> {
+        let mut due = Vec::new();
+        for wait in self.table.locked().waits.values_mut() {
+            let lasts = now.saturating_duration_since(wait.since);
+            if lasts >= wait.named_after {
+                wait.named_after = lasts * 2;
+                due.push((wait.call, lasts));
+            }
+        }
+        due.sort_by_key(|(_, lasts)| std::cmp::Reverse(*lasts));
+        due
+    }
+}
+
+impl Drop for UnansweredRequest {
+    fn drop(&mut self) {
+        self.unanswered.table.locked().waits.remove(&self.number);
+    }
+}
+
+/// Ends the thread when it is dropped.
+pub(super) struct LongWaitsThread {
+    _until: mpsc::Sender<()>,
+}
+
+/// Starts the thread that names them. Without a thread a drive works, too.
+pub(super) fn watch(unanswered: Arc<Unanswered>, drive: Drive) -> LongWaitsThread {
+    let (until, ended) = mpsc::channel();
+    let look = move || {
+        while ended.recv_timeout(LOOK_PERIOD) == Err(RecvTimeoutError::Timeout) {
+            name_long_waits(&unanswered, &drive);
+        }
+    };
+    let thread = thread::Builder::new().name("long-waits".to_owned());
+    if let Err(error) = thread.spawn(look) {
+        tracing::warn!(%error, "requests that wait for long will not be named in the log");
+    }
+    LongWaitsThread { _until: until }
+}
+
+fn name_long_waits(unanswered: &Unanswered, drive: &Drive) {
+    let locks = lock_waits();
+    for wait in locks.iter().filter(|wait| wait.lasts >= LOCK_PATIENCE) {
+        tracing::error!("{wait}");
+    }
+    for (call, lasts) in unanswered.take_due(Instant::now()) {
+        let path = match locks.is_empty() {
+            true => drive.path_of(call.ino),
+            false => None,
+        };
+        tracing::warn!("{}", sentence(call, lasts, path.as_deref()));
+    }
+}
+
+/// What is said of a call, e.g. "cp (process 71) has waited for 60 s for an answer to write of rawmodels/chair/chair.glb".
+fn sentence(call: KernelCall, lasts: Duration, path: Option<&str>) -> String {
+    let KernelCall { name, ino, caller } = call;
+    let who = match caller.pid {
+        0 => "the kernel".to_owned(),
+        _ => {
+            let program = caller.program();
+            let program = if program.is_empty() {
+                "a program that is gone"
+            } else {
+                &program
+            };
+            format!("{program} (process {})", caller.process())
+        }
+    };
+    let on = match path {
+        Some("") => "the top of the drive".to_owned(),
+        Some(path) => path.to_owned(),
+        None => format!("inode {ino}"),
+    };
+    let seconds = lasts.as_secs();
+    format!("{who} has waited for {seconds} s for an answer to {name} of {on}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(pid: u32) -> KernelCall {
+        KernelCall {
+            name: "write",
+            ino: Ino(7),
+            caller: Caller {
+                pid,
+                uid: 0,
+                gid: 0,
+            },
+        }
+    }
+
+    #[test]
+    fn a_request_is_named_after_a_minute_and_then_ever_less_often_until_it_is_answered() {
+        let unanswered = Arc::new(Unanswered::default());
+        let first = unanswered.begin(call(1));
+        let start = Instant::now();
+        let named_at = |seconds| {
+            let due = unanswered.take_due(start + Duration::from_secs(seconds));
+            due.iter()
+                .map(|(call, _)| call.caller.pid)
+                .collect::<Vec<_>>()
+        };
+        assert!(named_at(50).is_empty());
+        assert_eq!(named_at(60), [1]);
+        assert!(named_at(110).is_empty());
+        let second = unanswered.begin(call(2));
+        assert_eq!(named_at(130), [1, 2]);
+        drop(first);
+        assert_eq!(named_at(600), [2]);
+        drop(second);
+        assert!(named_at(6000).is_empty());
+    }
+
+    #[test]
+    fn a_call_is_named_with_its_program_and_path() {
+        let minute = Duration::from_secs(60);
+        let own = sentence(call(std::process::id()), minute, Some("rawmodels/chair"));
+        assert!(
+            own.ends_with("has waited for 60 s for an answer to write of rawmodels/chair"),
+            "{own}"
+        );
+        assert!(
+            own.contains(&format!("(process {})", std::process::id())),
+            "{own}"
+        );
+        let kernel = sentence(call(0), minute, None);
+        assert_eq!(
+            kernel,
+            "the kernel has waited for 60 s for an answer to write of inode 7"
+        );
+    }
+}
