@@ -55,7 +55,7 @@ fn taken_by(root: &Path, there: &str, own: &str, is_free: impl Fn(&Path) -> bool
     let shown = shell_quoted(root);
     if there == own {
         return format!(
-            "{} is already mounted at {shown}, so nothing is left to do; `assetfs unmount {shown}` ends it",
+            "{} is already mounted at {shown}; `assetfs unmount {shown}` ends it",
             in_words(there)
         );
     }

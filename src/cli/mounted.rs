@@ -63,7 +63,10 @@ impl MountedDrive {
                 unanswered::watch_drive(&root);
                 Ok(MountedDrive { root })
             }
-            None => bail!("{} is not in a mounted assetfs drive", shell_quoted(path)),
+            None => bail!(
+                "{} is not in a mounted assetfs drive; `assetfs status` lists the drives",
+                shell_quoted(path)
+            ),
         }
     }
 

@@ -85,7 +85,8 @@ fn a_changed_model_of_a_build_is_the_next_version_under_its_own_name() {
     // A model whose result has other bytes, too.
     let moved = changed_glb(|json| json["nodes"][0]["translation"] = json!([1, 2, 3]));
     fs::write(fixture.scratch.path().join("models/m1.glb"), moved).unwrap();
-    let said = run(&mut assetfs(&fixture, &["build"]));
+    let built = assetfs(&fixture, &["build"]).output().unwrap();
+    let said = String::from_utf8_lossy(&built.stdout);
     assert!(said.contains("1 made, 1 up to date"), "{said}");
     let models = models_of(&fixture.root());
     assert_eq!(models[..2], ["m0", "m1"]);
@@ -93,6 +94,9 @@ fn a_changed_model_of_a_build_is_the_next_version_under_its_own_name() {
         models.len() == 3 && models[2].starts_with("m1~"),
         "{models:?}"
     );
+    let said = String::from_utf8_lossy(&built.stderr);
+    let before = format!("m1: a new version; the one before is {}", models[2]);
+    assert!(said.contains(&before), "{said}");
     let built = read(fixture.scratch.path().join("dist/m1.half.glb"));
     assert_ne!(built, first);
     wait_until("by-source has the new version", || {

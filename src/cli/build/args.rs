@@ -18,10 +18,12 @@ use super::build_file;
     Example: assetfs build --drive ~/assets --max-bytes 2M\n\
     A file to begin with:\n\
     \n  \
-      models = \"models\"                  # a folder, or a list: each folder, model file and zip in it is one model\n  \
+      # A folder, or a list of them: each folder, model file and zip in it is a model.\n  \
+      models = \"models\"\n  \
       out = \"dist\"\n  \
       name = \"{model}.{preset}.{ext}\"\n  \
-      # drive = \"~/assets\"               # has a mounted drive do the work; without it the engine on this machine\n\
+      # A mounted drive does the work; without it, the engine on this machine.\n  \
+      # drive = \"~/assets\"\n\
     \n  \
       [presets]\n  \
       web = \"Web Viewer\"\n  \

@@ -101,8 +101,11 @@ impl Screen {
                     .with_finish(ProgressFinish::AndLeave);
                 self.lines.push(self.bars.add(line));
             }
-            self.lines[at].set_message(text);
-            self.lines[at].tick();
+            // Each change draws all lines.
+            if self.lines[at].message() != text {
+                self.lines[at].set_message(text);
+                self.lines[at].tick();
+            }
         }
     }
 }

@@ -26,6 +26,7 @@ use super::super::watch_engine::{EngineTurns, TurnModel};
 use super::record::{Record, Upload};
 use super::shown::while_shown;
 use crate::drive::StatusWord;
+use crate::fuse::shell_quoted;
 
 /// How many models a drive gets at a time, unless `--jobs` says otherwise.
 const DRIVE_JOBS: usize = 4;
@@ -276,9 +277,14 @@ fn upload(
         DrivePlace::Bring(step, model) => {
             let bringer = Bringer::new(drive, Some(Span(job.timeout)));
             // As the engine, which makes a result of it and warns of what is missing.
-            while_shown(progress, &model, || {
+            let brought = while_shown(progress, &model, || {
                 bringer.bring(step, &model, Lacking::Sent)
             })?;
+            if let Some(old) = brought.old {
+                let name = model.file_name().unwrap_or_default().to_string_lossy();
+                let task = progress.task(shell_quoted(&model));
+                task.finish(&format!("a new version; the one before is {name}~{old}"));
+            }
             Ok(model)
         }
     }
