@@ -191,6 +191,20 @@ pub fn name_anew(catalog: &Catalog, asset: AssetId) {
     });
 }
 
+/// Drafts may have given up their names: models that are called by their ids only because of them get these names.
+pub fn take_over_names(catalog: &Catalog) {
+    let passed_on: HashSet<u64> = {
+        let known = catalog.known();
+        if known.assets.yielding().is_empty() {
+            return;
+        }
+        noted_old(&known).iter().map(|asset| asset.0).collect()
+    };
+    learn(catalog, &ASSETS, Vec::new(), |listing, _, taken| {
+        Some(listing.take_over(taken, &passed_on))
+    });
+}
+
 /// An asset that was copied in here keeps the name of its draft, or that of the version before it.
 fn keep_draft_name(catalog: &Catalog, known: &mut Known, row: &impl Record) {
     let asset = AssetId(row.number());
