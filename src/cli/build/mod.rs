@@ -16,13 +16,20 @@ use anyhow::Result;
 
 pub(super) use args::BuildArgs;
 
+use self::run::BuildEnd;
 use super::exit::{Exit, sentence};
 
 pub(super) fn run(args: &BuildArgs) -> Result<Exit> {
-    let (all, ended) = run::build(args).unwrap_or_else(|error| (Vec::new(), Err(error)));
+    let end = run::build(args).unwrap_or_else(|error| BuildEnd {
+        built: Vec::new(),
+        doubles: Vec::new(),
+        ended: Err(error),
+    });
+    let (all, ended) = (end.built, end.ended);
     let ended = ended.and_then(|()| report::check_not_empty(&all, &args.file));
     if !all.is_empty() {
         report::print(&all, args.quiet);
+        report::print_doubles(&end.doubles, args.quiet);
     }
     let why = ended.as_ref().err().map(sentence);
     let written = args.junit.as_deref();

@@ -9,6 +9,7 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 use serde_json::json;
 
+use super::super::bring::Double;
 use super::super::exit::Exit;
 use super::super::output;
 use super::super::result_facts::ResultFacts;
@@ -134,6 +135,18 @@ pub(super) fn print(all: &[Built], quiet: bool) {
         println!("{}: {}", built.name(), built.reason());
     }
     println!("{}", summary(all));
+}
+
+/// Says which models of the drive have the names of models that were built.
+pub(super) fn print_doubles(doubles: &[Double], quiet: bool) {
+    for double in doubles {
+        if output::is_json() {
+            output::line(double.line());
+        }
+        if !quiet {
+            eprintln!("{}", double.sentence());
+        }
+    }
 }
 
 fn row(built: &Built) -> Vec<String> {

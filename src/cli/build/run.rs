@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use tokio_util::sync::CancellationToken;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::super::bring::Double;
 use super::super::budget::Budget;
 use super::super::exit::{WrongUse, sentence};
 use super::super::interrupts::Interrupts;
@@ -40,9 +41,16 @@ struct Build<'a> {
     _lock: DirLock,
 }
 
-/// Brings every result up to date; returns what came of each, and whether those that are gone were removed, if that was asked
-/// for.
-pub(super) fn build(args: &BuildArgs) -> Result<(Vec<Built>, Result<()>)> {
+/// What came of a build.
+pub(super) struct BuildEnd {
+    pub(super) built: Vec<Built>,
+    pub(super) doubles: Vec<Double>,
+    /// Whether results that are gone were removed, if that was asked for; or why nothing was built.
+    pub(super) ended: Result<()>,
+}
+
+/// Brings every result up to date.
+pub(super) fn build(args: &BuildArgs) -> Result<BuildEnd> {
     let mut file = BuildFile::read(&args.file)?;
     let presets = presets_of(&file)?;
     let models = folders_of_models(&file)?;
@@ -58,8 +66,13 @@ pub(super) fn build(args: &BuildArgs) -> Result<(Vec<Built>, Result<()>)> {
     // A drive's uploads and jobs go on without this process; the records say where to go on.
     runtime.shutdown_background();
     let built = built?;
-    let pruned = build.retract_gone(&built);
-    Ok((built, pruned))
+    let ended = build.retract_gone(&built);
+    Ok(BuildEnd {
+        built,
+        // They are a hint: a drive that is gone by now does not undo the build.
+        doubles: back.doubles().unwrap_or_default(),
+        ended,
+    })
 }
 
 /// The whole paths of the folders of models.
