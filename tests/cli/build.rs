@@ -234,6 +234,34 @@ fn models_whose_results_would_be_one_file_are_refused_before_anything_is_made() 
 }
 
 #[test]
+fn results_that_differ_in_case_only_are_refused_because_they_are_one_file_elsewhere() {
+    let bench = bench(ONE_PRESET, 0);
+    for (name, number) in [("Chair", 1), ("chair", 2), ("Öl", 3), ("öl", 4)] {
+        bench.write(&format!("models/{name}.glb"), &numbered_glb(number));
+    }
+    for (refused, removed) in [("chair", "Chair"), ("öl", "Öl")] {
+        let said = build(&bench, &[]).expect(2).err();
+        assert!(said.contains("one result on Windows and macOS"), "{said}");
+        let both = [
+            format!("{refused}.glb (web)"),
+            format!("dist/{removed}.web"),
+        ];
+        assert!(both.iter().all(|it| said.contains(it)), "{said}");
+        assert_eq!(visible(&bench), Vec::<String>::new());
+        fs::remove_file(bench.path(&format!("models/{removed}.glb"))).unwrap();
+    }
+    assert!(all(&bench, "made"));
+    // So do presets of one model.
+    let text = "models = 'models'\n[presets]\nweb = 'Lossless Clean-Up'\nWeb = 'phone.json'\n";
+    bench.write("assetfs.toml", text.as_bytes());
+    let said = build(&bench, &[]).expect(2).err();
+    assert!(
+        said.contains("chair.glb (Web)") && said.contains("chair.glb (web)"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_template_that_makes_two_results_one_file_is_refused() {
     let text = "models = 'models'\nname = '{preset}-{model}.{ext}'\n[presets]\na = 'Lossless Clean-Up'\n\
                 a-b = 'phone.json'\n";
