@@ -363,22 +363,32 @@ fn a_build_that_fails_as_a_whole_says_so_in_every_report() {
             "{junit}"
         );
     }
-    // A report that cannot be written fails the build, too.
-    let bench = bench(one, 1);
-    let mut command = command(&bench, &["--json", "--junit", "none/r.xml"]);
-    let ran = Ran(command.env("GITHUB_ACTIONS", "true").output().unwrap()).expect(1);
-    let lines = check_lines("build", &ran.out());
-    assert!(
-        lines.last().unwrap()["reason"]
-            .as_str()
-            .unwrap()
-            .contains("none/r.xml")
-    );
-    assert!(
-        ran.err().contains("failed::cannot write none/r.xml"),
-        "{}",
-        ran.err()
-    );
+}
+
+/// Also beside a failure of the build itself: both are said.
+#[test]
+fn a_report_that_cannot_be_written_fails_the_build_and_is_said_whatever_else_failed() {
+    for (models, failures) in [(1, 1), (0, 2)] {
+        let bench = bench(ONE_PRESET, models);
+        fs::create_dir_all(bench.path("models")).unwrap();
+        let mut command = command(&bench, &["--json", "--junit", "none/r.xml"]);
+        let ran = Ran(command.env("GITHUB_ACTIONS", "true").output().unwrap()).expect(1);
+        let lines = check_lines("build", &ran.out());
+        let reasons: Vec<&str> = lines
+            .iter()
+            .filter_map(|line| line["reason"].as_str())
+            .collect();
+        let said = ran.err();
+        assert_eq!(reasons.len(), failures, "{said}");
+        assert!(reasons[0].contains("cannot write none/r.xml"), "{said}");
+        for reason in &reasons {
+            assert!(said.contains(&format!("failed::{reason}")), "{said}");
+            assert!(said.contains(&format!("assetfs: {reason}")), "{said}");
+        }
+        if models == 0 {
+            assert!(reasons[1].contains("there are no models"), "{said}");
+        }
+    }
 }
 
 #[test]

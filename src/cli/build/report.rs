@@ -318,15 +318,16 @@ fn xml_text(text: &str) -> String {
     text.chars().filter(is_allowed).collect()
 }
 
-/// The annotations that GitHub Actions shows beside a run (its workflow commands): a line for each failure, and one if the command
-/// failed as a whole.
-pub(super) fn annotations(all: &[Built], why: Option<&str>) -> Vec<String> {
+/// The annotations that GitHub Actions shows beside a run (its workflow commands): a line for each failure, and one for each
+/// reason why the command failed as a whole.
+pub(super) fn annotations(all: &[Built], whys: &[String]) -> Vec<String> {
     let failures = all.iter().filter(|built| built.state.is_failure());
     let failures = failures.map(|built| {
         let title = format!("{} {}", built.name(), built.state.words());
         annotation(&title, &built.reason())
     });
-    let whole = why.map(|why| annotation(&format!("{COMMAND} failed"), why));
+    let whole = whys.iter();
+    let whole = whole.map(|why| annotation(&format!("{COMMAND} failed"), why));
     failures.chain(whole).collect()
 }
 
@@ -413,7 +414,10 @@ mod tests {
             text.contains("<error message=\"there are no models\">"),
             "{text}"
         );
-        let lines = annotations(&some()[..1], why);
+        let lines = annotations(
+            &some()[..1],
+            &why.map(str::to_owned).into_iter().collect::<Vec<_>>(),
+        );
         assert_eq!(
             lines,
             ["::error title=assetfs build failed::there are no models"]
@@ -424,7 +428,7 @@ mod tests {
 
     #[test]
     fn an_annotation_is_one_line_whatever_the_reason() {
-        let lines = annotations(&some(), None);
+        let lines = annotations(&some(), &[]);
         assert_eq!(
             lines[0],
             "::error title=a<b>\"& (web) over budget::too \"many\" <triangles>; 100 %25,%0Amore"
