@@ -1,9 +1,10 @@
 //! Applies the outbox's events: a draft became an asset, a job changed, a preset was saved.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::drive::catalog::account::{mark_points_stale, room_changed};
 use crate::drive::catalog::change::Change;

@@ -1,6 +1,6 @@
 //! Stores listings across mounts, record by record.
 
-use std::time::Instant;
+use tokio::time::Instant;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

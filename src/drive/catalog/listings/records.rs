@@ -1,9 +1,10 @@
 //! Stores records from responses in the listings, here and across mounts, and removes those that are gone.
 
 use std::collections::HashSet;
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
 use serde::Serialize;
+use tokio::time::Instant;
 
 use crate::drive::catalog::asking::run_blocking;
 use crate::drive::catalog::change::Change;
