@@ -26,6 +26,8 @@ mod reading;
 mod refusal;
 mod signs;
 mod status;
+#[cfg(test)]
+mod tests;
 mod traffic;
 mod tree;
 mod values;
