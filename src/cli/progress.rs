@@ -1,5 +1,7 @@
-//! Progress on standard error: a bar at a terminal, a line for each change elsewhere.
+//! Progress on standard error: a bar at a terminal, a line for each change elsewhere. There a status of which only the numbers
+//! change is written again after growing pauses: a countdown would be a line a second.
 
+use std::collections::HashMap;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
@@ -7,9 +9,12 @@ use assetfs_formats::printable::printable;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use super::table::cut_inside;
+use crate::backoff::Backoff;
 
 /// How often a percentage is written if the output is not a terminal, but a file or the journal of systemd.
 const LINE_PERIOD: Duration = Duration::from_secs(10);
+/// The pauses before a status is written again whose percentage stands still: they double from the first to the second.
+const REPEATS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(3600));
 
 /// Columns of a bar, as its template says.
 const BAR_COLUMNS: usize = 20;
@@ -31,9 +36,20 @@ pub(super) struct Task {
     name: String,
     bar: Option<ProgressBar>,
     quiet: bool,
+    /// The last line.
     said: String,
-    /// When the last percentage was written.
-    counted: Option<Instant>,
+    /// What was written, by its text without numbers.
+    written: HashMap<String, Written>,
+    /// No percentage is written before.
+    counts_from: Instant,
+}
+
+/// A status that was written.
+struct Written {
+    at: Instant,
+    percent: Option<u64>,
+    /// The pauses before it is written again.
+    repeats: Backoff,
 }
 
 impl Progress {
@@ -76,7 +92,11 @@ impl Progress {
             bar,
             quiet: self.quiet,
             said: String::new(),
-            counted: self.is_of_many.then(Instant::now),
+            written: HashMap::new(),
+            counts_from: match self.is_of_many {
+                true => Instant::now() + LINE_PERIOD,
+                false => Instant::now(),
+            },
         }
     }
 }
@@ -102,7 +122,6 @@ impl Task {
 
     /// Shows `status`; a percentage in it moves the bar.
     pub(super) fn show(&mut self, status: &str) {
-        let is_due = self.is_due(status);
         match &self.bar {
             Some(bar) => {
                 if let Some(percent) = percent_in(status) {
@@ -110,27 +129,56 @@ impl Task {
                 }
                 bar.set_message(status.to_owned());
             }
-            None if !self.quiet && self.said != status && is_due => {
-                eprintln!("{}: {status}", self.name);
+            None => {
+                if self.said != status && self.is_due(status, Instant::now()) {
+                    self.say(status);
+                }
             }
-            None => {}
+        }
+    }
+
+    fn say(&mut self, status: &str) {
+        if !self.quiet {
+            eprintln!("{}: {status}", self.name);
         }
         status.clone_into(&mut self.said);
     }
 
-    /// A percentage may change several times a second; every other status is written at once.
-    fn is_due(&mut self, status: &str) -> bool {
-        if percent_in(status).is_none() {
-            self.counted = None;
-            return true;
+    /// Whether a status is written: at once if it has other words than all before it and no percentage, else once in a while.
+    fn is_due(&mut self, status: &str, now: Instant) -> bool {
+        let percent = percent_in(status);
+        if percent.is_none() {
+            self.counts_from = now;
+        } else if now < self.counts_from {
+            return false;
         }
-        let is_due = self
-            .counted
-            .is_none_or(|counted| counted.elapsed() >= LINE_PERIOD);
-        if is_due {
-            self.counted = Some(Instant::now());
+        let fresh = || Backoff::doubling(REPEATS.0, REPEATS.1);
+        let words = without_numbers(status);
+        let repeats = match self.written.get_mut(&words) {
+            None => fresh(),
+            Some(before) => {
+                let has_progress = before.percent != percent;
+                let mut repeats = before.repeats;
+                let pause = match has_progress {
+                    true => LINE_PERIOD,
+                    false => repeats.next_pause(),
+                };
+                if now < before.at + pause {
+                    return false;
+                }
+                if has_progress { fresh() } else { repeats }
+            }
+        };
+        let written = Written {
+            at: now,
+            percent,
+            repeats,
+        };
+        self.written.insert(words, written);
+        if percent.is_some() {
+            self.counts_from = now + LINE_PERIOD;
         }
-        is_due
+        true
     }
 
     /// Ends without a status, which the caller prints as an error.
@@ -147,9 +195,22 @@ impl Task {
                 bar.println(format!("{}: {status}", self.name));
                 bar.finish_and_clear();
             }
-            None => self.show(status),
+            None if self.said != status => self.say(status),
+            None => {}
         }
     }
+}
+
+fn without_numbers(status: &str) -> String {
+    let mut words = String::new();
+    for letter in status.chars() {
+        match letter.is_ascii_digit() {
+            true if words.ends_with('0') => {}
+            true => words.push('0'),
+            false => words.push(letter),
+        }
+    }
+    words
 }
 
 /// The number before the first `%`.
@@ -165,14 +226,56 @@ mod tests {
 
     #[test]
     fn a_percentage_is_written_once_in_a_while_and_another_status_at_once() {
-        let mut task = Progress::new(false).task("sending");
-        task.bar = None;
-        assert!(task.is_due("uploading 1%"));
-        assert!(!task.is_due("uploading 2%"));
-        assert!(task.is_due("importing"));
-        assert!(task.is_due("running 3%") && !task.is_due("running 4%"));
-        task.counted = Instant::now().checked_sub(LINE_PERIOD);
-        assert!(task.is_due("running 5%"));
+        let (mut task, now) = (Progress::new(false).task("sending"), Instant::now());
+        assert!(task.is_due("uploading 1%", now));
+        assert!(!task.is_due("uploading 12%", now));
+        assert!(task.is_due("importing", now));
+        assert!(task.is_due("running 3%", now) && !task.is_due("running 4%", now));
+        assert!(task.is_due("running 5%", now + LINE_PERIOD));
+        let mut short = Progress::of_many(false).task("one of many");
+        assert!(!short.is_due("1% reading", now));
+        assert!(short.is_due("2% reading", now + 2 * LINE_PERIOD));
+        assert!(!short.is_due("3% drawing", now + 2 * LINE_PERIOD));
+    }
+
+    /// The lines of these statuses, one a second.
+    fn lines(statuses: impl Iterator<Item = String>) -> Vec<String> {
+        let (mut task, begun) = (Progress::new(false).task("waiting"), Instant::now());
+        let seconds = statuses.enumerate();
+        let written = seconds.filter(|(second, status)| {
+            let now = begun + Duration::from_secs(*second as u64);
+            task.is_due(status, now)
+        });
+        written.map(|(_, status)| status).collect()
+    }
+
+    #[test]
+    fn a_day_without_the_service_is_some_lines_and_its_end_is_written() {
+        // A minute's countdown, then a try of some seconds.
+        let away = (0..86_400).map(|second| match second % 60 {
+            left @ 0..55 => format!("waiting (it cannot be reached, next in {} s)", 55 - left),
+            _ => "uploading 0% (it cannot be reached)".to_owned(),
+        });
+        let back = ["uploading 7%", "importing", "complete"].map(str::to_owned);
+        let lines = lines(away.chain(back.clone()));
+        assert!(lines[0].starts_with("waiting") && lines[1].starts_with("uploading 0%"));
+        let (end, before) = (&lines[lines.len() - 3..], lines.len() - 3);
+        assert_eq!(end, back);
+        assert!(
+            (10..=64).contains(&before),
+            "{before} lines in a day: {lines:?}"
+        );
+    }
+
+    #[test]
+    fn another_reason_is_written_at_once() {
+        let statuses = [
+            "waiting (no route)",
+            "waiting (refused)",
+            "waiting (no route)",
+        ];
+        let lines = lines(statuses.map(str::to_owned).into_iter());
+        assert_eq!(lines, statuses[..2]);
     }
 
     #[test]

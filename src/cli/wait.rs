@@ -179,8 +179,6 @@ const MISSING_FILES_PATIENCE: Duration = Duration::from_secs(60);
 struct StatusTimer {
     text: String,
     since: Instant,
-    /// A countdown was shown last.
-    is_counting: bool,
 }
 
 impl StatusTimer {
@@ -188,7 +186,6 @@ impl StatusTimer {
         StatusTimer {
             text: String::new(),
             since: Instant::now(),
-            is_counting: false,
         }
     }
 
@@ -255,12 +252,7 @@ pub(super) fn wait_for(
         for ((path, task), timer) in targets.iter().zip(&mut tasks).zip(&mut timers) {
             let state = timer.judge(state_of(path)?);
             match &state {
-                // Without a terminal the seconds of a countdown would be a line each.
-                State::Going(StatusWord::Settling, _)
-                    if timer.is_counting
-                        && task.as_ref().is_some_and(|task| !task.is_watched()) => {}
-                State::Going(word, text) => {
-                    timer.is_counting = *word == StatusWord::Settling;
+                State::Going(_, text) => {
                     if let Some(task) = task {
                         match task.is_watched().then(|| pace_of(path)).flatten() {
                             Some(pace) => task.show(&format!("{text}{pace}")),

@@ -26,6 +26,8 @@ mod reading;
 mod refusal;
 mod signs;
 mod status;
+#[cfg(test)]
+mod tests;
 mod traffic;
 mod tree;
 mod values;
@@ -63,7 +65,7 @@ use tokio::task::JoinHandle;
 
 use crate::cache::BlockCache;
 use crate::client::Client;
-use crate::drive::catalog::{note_away, restore_uploaded_assets};
+use crate::drive::catalog::{note_away, restore_names, restore_uploaded_assets};
 use crate::drive::ops::attributes::getattr;
 use crate::drive::ops::control::command;
 use crate::drive::ops::create::{make_dir, make_node};
@@ -119,6 +121,7 @@ impl Drive {
         let webhook = config.webhook.clone();
         let mount = Arc::new(Mount::new(config, client, cache, outbox, meta));
         restore_uploaded_assets(mount.catalog());
+        restore_names(mount.catalog());
         note_away(mount.catalog());
         let receiver = match &webhook {
             Some(webhook) => Some(Receiver::start(mount.catalog(), webhook).await?),

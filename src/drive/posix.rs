@@ -80,6 +80,8 @@ pub struct Attributes {
     pub kind: FileKind,
     /// The true size in bytes.
     pub size: u64,
+    /// Bytes on the staging disk, for a file of a draft: fewer than its size if it has holes.
+    pub allocated: Option<u64>,
     /// Permission bits (07777).
     pub perm: u16,
     /// Number of links.

@@ -39,8 +39,13 @@ pub(super) fn file_attr(attributes: &Attributes) -> FileAttr {
     FileAttr {
         ino: INodeNo(attributes.ino.0),
         size: attributes.size,
-        blocks: attributes.size.div_ceil(DISK_BLOCK_LEN_BYTES)
-            * (DISK_BLOCK_LEN_BYTES / STAT_BLOCK_LEN_BYTES),
+        blocks: match attributes.allocated {
+            Some(bytes) => bytes / STAT_BLOCK_LEN_BYTES,
+            None => {
+                attributes.size.div_ceil(DISK_BLOCK_LEN_BYTES)
+                    * (DISK_BLOCK_LEN_BYTES / STAT_BLOCK_LEN_BYTES)
+            }
+        },
         atime: attributes.mtime,
         mtime: attributes.mtime,
         ctime: attributes.ctime,
@@ -124,6 +129,7 @@ mod tests {
             ino: Ino(7),
             kind: FileKind::File,
             size: 4097,
+            allocated: None,
             perm: 0o644,
             nlink: 1,
             uid: 0,
@@ -132,6 +138,12 @@ mod tests {
             ctime: SystemTime::UNIX_EPOCH,
         };
         assert_eq!(file_attr(&attributes).blocks, 16);
+        let sparse = Attributes {
+            size: 1 << 30,
+            allocated: Some(8192),
+            ..attributes
+        };
+        assert_eq!(file_attr(&sparse).blocks, 16);
     }
 
     #[test]

@@ -5,9 +5,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::Mutex;
-use std::time::Instant;
 
 use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
 
 use crate::locks::Locked;
 use crate::outbox::ids::{DraftId, JobFolder};

@@ -14,23 +14,35 @@ const REWRITE_FACTOR: u64 = 4;
 /// The same while there are no drafts.
 const REWRITE_IDLE_ABOVE_BYTES: u64 = 16 << 10;
 
-/// Without drafts and late records the files are looked at in two rounds of so many.
+/// Without drafts and late records the files are looked at in one of so many rounds.
 const ROUNDS_AT_REST: u32 = 30;
+
+/// The rounds since there is nothing to do.
+#[derive(Default)]
+struct RestingRounds(u32);
+
+impl RestingRounds {
+    /// Whether the files are looked at in this round. The first one at rest tidies up what the work has left.
+    fn is_due(&mut self, is_at_rest: bool) -> bool {
+        if !is_at_rest {
+            self.0 = 0;
+            return true;
+        }
+        let is_due = self.0.is_multiple_of(ROUNDS_AT_REST);
+        self.0 = (self.0 + 1) % ROUNDS_AT_REST;
+        is_due
+    }
+}
 
 /// Runs until the outbox closes.
 pub async fn run(machines: Arc<Machines>) {
     let mut rewritten_len = 0;
-    let mut at_rest: u32 = 0;
+    let mut rounds = RestingRounds::default();
     while machines.foundation.tasks.pause(LATE_RECORDS).await {
         if let Err(error) = machines.drafts.remove_pending().await {
             tracing::warn!(%error, "unused staged bytes could not be deleted yet");
         }
-        at_rest = match is_at_rest(&machines) {
-            true => (at_rest + 1) % ROUNDS_AT_REST,
-            false => 0,
-        };
-        // The first round at rest tidies up what the work has left.
-        if at_rest > 1 {
+        if !rounds.is_due(is_at_rest(&machines)) {
             continue;
         }
         let work = Arc::clone(&machines);
@@ -79,4 +91,26 @@ fn look_after_journal(machines: &Machines, rewritten_len: u64) -> Option<u64> {
         return None;
     }
     Some(journal.len_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outbox_at_rest_looks_at_its_files_twice_a_minute_and_with_work_in_every_round() {
+        const ROUNDS_AN_HOUR: u32 = 3600;
+        let mut rounds = RestingRounds::default();
+        let mut looks = |at_rest| {
+            (0..ROUNDS_AN_HOUR)
+                .filter(|_| rounds.is_due(at_rest))
+                .count()
+        };
+        assert_eq!((looks(true), looks(false)), (120, 3600));
+        let mut rounds = RestingRounds::default();
+        assert!(rounds.is_due(true) && !rounds.is_due(true));
+        assert!(rounds.is_due(false), "work wakes it");
+        assert!(rounds.is_due(true), "and is tidied up once");
+        assert!(!rounds.is_due(true));
+    }
 }

@@ -234,6 +234,34 @@ fn models_whose_results_would_be_one_file_are_refused_before_anything_is_made() 
 }
 
 #[test]
+fn results_that_differ_in_case_only_are_refused_because_they_are_one_file_elsewhere() {
+    let bench = bench(ONE_PRESET, 0);
+    for (name, number) in [("Chair", 1), ("chair", 2), ("Öl", 3), ("öl", 4)] {
+        bench.write(&format!("models/{name}.glb"), &numbered_glb(number));
+    }
+    for (refused, removed) in [("chair", "Chair"), ("öl", "Öl")] {
+        let said = build(&bench, &[]).expect(2).err();
+        assert!(said.contains("one result on Windows and macOS"), "{said}");
+        let both = [
+            format!("{refused}.glb (web)"),
+            format!("dist/{removed}.web"),
+        ];
+        assert!(both.iter().all(|it| said.contains(it)), "{said}");
+        assert_eq!(visible(&bench), Vec::<String>::new());
+        fs::remove_file(bench.path(&format!("models/{removed}.glb"))).unwrap();
+    }
+    assert!(all(&bench, "made"));
+    // So do presets of one model.
+    let text = "models = 'models'\n[presets]\nweb = 'Lossless Clean-Up'\nWeb = 'phone.json'\n";
+    bench.write("assetfs.toml", text.as_bytes());
+    let said = build(&bench, &[]).expect(2).err();
+    assert!(
+        said.contains("chair.glb (Web)") && said.contains("chair.glb (web)"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_template_that_makes_two_results_one_file_is_refused() {
     let text = "models = 'models'\nname = '{preset}-{model}.{ext}'\n[presets]\na = 'Lossless Clean-Up'\n\
                 a-b = 'phone.json'\n";
@@ -335,22 +363,32 @@ fn a_build_that_fails_as_a_whole_says_so_in_every_report() {
             "{junit}"
         );
     }
-    // A report that cannot be written fails the build, too.
-    let bench = bench(one, 1);
-    let mut command = command(&bench, &["--json", "--junit", "none/r.xml"]);
-    let ran = Ran(command.env("GITHUB_ACTIONS", "true").output().unwrap()).expect(1);
-    let lines = check_lines("build", &ran.out());
-    assert!(
-        lines.last().unwrap()["reason"]
-            .as_str()
-            .unwrap()
-            .contains("none/r.xml")
-    );
-    assert!(
-        ran.err().contains("failed::cannot write none/r.xml"),
-        "{}",
-        ran.err()
-    );
+}
+
+/// Also beside a failure of the build itself: both are said.
+#[test]
+fn a_report_that_cannot_be_written_fails_the_build_and_is_said_whatever_else_failed() {
+    for (models, failures) in [(1, 1), (0, 2)] {
+        let bench = bench(ONE_PRESET, models);
+        fs::create_dir_all(bench.path("models")).unwrap();
+        let mut command = command(&bench, &["--json", "--junit", "none/r.xml"]);
+        let ran = Ran(command.env("GITHUB_ACTIONS", "true").output().unwrap()).expect(1);
+        let lines = check_lines("build", &ran.out());
+        let reasons: Vec<&str> = lines
+            .iter()
+            .filter_map(|line| line["reason"].as_str())
+            .collect();
+        let said = ran.err();
+        assert_eq!(reasons.len(), failures, "{said}");
+        assert!(reasons[0].contains("cannot write none/r.xml"), "{said}");
+        for reason in &reasons {
+            assert!(said.contains(&format!("failed::{reason}")), "{said}");
+            assert!(said.contains(&format!("assetfs: {reason}")), "{said}");
+        }
+        if models == 0 {
+            assert!(reasons[1].contains("there are no models"), "{said}");
+        }
+    }
 }
 
 #[test]

@@ -38,6 +38,37 @@ async fn a_file_that_moves_between_drafts_has_its_attributes_under_its_number_at
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn holes_of_a_draft_take_no_room_whether_it_is_open_or_was_there_before_a_remount() {
+    const GIB: u64 = 1 << 30;
+    let (account, mounted) = Account::mounted().await;
+    let path = "/rawmodels/sparse/hole.part";
+    mounted.tree.mkdir("/rawmodels/sparse").await.unwrap();
+    mounted.tree.write(path, &[7; 100_000]).await.unwrap();
+    let written = mounted.tree.stat(path).await.unwrap();
+    assert!(written.allocated >= Some(100_000), "{written:?}");
+    let (ino, opened) = mounted.tree.open_for_writing(path).await.unwrap();
+    let longer = SetAttributes {
+        size: Some(GIB),
+        ..SetAttributes::default()
+    };
+    let drive = &mounted.tree.drive;
+    let caller = mounted.tree.caller;
+    drive.setattr(ino, &longer, &caller).await.unwrap();
+    let open = drive.getattr(ino, Some(opened.fh)).await.unwrap();
+    drive.flush(ino, opened.fh, &caller).await.unwrap();
+    drive.release(ino, opened.fh).await.unwrap();
+    let closed = mounted.tree.stat(path).await.unwrap();
+    mounted.close().await;
+    let mounted = account.mount().await;
+    let later = mounted.tree.stat(path).await.unwrap();
+    mounted.close().await;
+    for attributes in [open.attributes, closed, later] {
+        assert_eq!(attributes.size, GIB);
+        assert!(attributes.allocated < Some(1 << 20), "{attributes:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_tree_that_was_copied_in_is_the_tree_that_is_shown_afterwards() {
     let (account, mounted) = Account::mounted().await;
     let tree = &mounted.tree;

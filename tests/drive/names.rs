@@ -3,7 +3,7 @@
 use assetfs::client::Priority;
 use assetfs::drive::DriveError;
 
-use crate::support::account::{Account, MINIMAL_GLTF};
+use crate::support::account::{Account, MINIMAL_GLTF, Mounted};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_objects_with_one_name_stay_distinct_over_remounts() {
@@ -42,6 +42,105 @@ async fn two_objects_with_one_name_stay_distinct_over_remounts() {
     mounted.close().await;
     let mounted = account.mount().await;
     assert_eq!(mounted.tree.list("/rawmodels").await.unwrap(), [later]);
+    mounted.close().await;
+}
+
+/// Waits until `rawmodels/` has these names and no others.
+async fn until_listed(mounted: &Mounted, names: &[&str]) {
+    let mut listed = Vec::new();
+    for _ in 0..100 {
+        listed = mounted.tree.list("/rawmodels").await.unwrap();
+        listed.sort();
+        if listed == names {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("{listed:?}, not {names:?}");
+}
+
+/// An account with a model `chair` that the drive has listed while a draft had the name.
+async fn chair_beside_a_draft() -> (Account, Mounted, String) {
+    let (account, mounted) = Account::mounted().await;
+    mounted.tree.mkdir("/rawmodels/chair").await.unwrap();
+    let asset = account
+        .upload_elsewhere("chair", &[("chair.gltf", MINIMAL_GLTF)])
+        .await;
+    let later = format!("chair~{asset}");
+    until_listed(&mounted, &["chair", &later]).await;
+    (account, mounted, later)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_was_listed_beside_a_draft_gets_the_plain_name_once_the_draft_gives_it_up() {
+    let (account, mounted, later) = chair_beside_a_draft().await;
+    mounted
+        .tree
+        .rename("/rawmodels/chair", "/rawmodels/stool")
+        .await
+        .unwrap();
+    until_listed(&mounted, &["chair", "stool"]).await;
+    assert!(mounted.tree.exists("/rawmodels/chair/chair.gltf").await);
+    assert!(mounted.tree.exists(&format!("/rawmodels/{later}")).await);
+    mounted.close().await;
+
+    let mounted = account.mount().await;
+    until_listed(&mounted, &["chair", "stool"]).await;
+    mounted.tree.rmdir("/rawmodels/stool").await.unwrap();
+    until_listed(&mounted, &["chair"]).await;
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draft_that_is_made_and_removed_later_changes_no_name() {
+    let account = Account::new().await;
+    let first = account.add_cube().await;
+    let second = account.add_cube().await;
+    let mounted = account.mount().await;
+    let later = format!("cube~{second}");
+    until_listed(&mounted, &["cube", &later]).await;
+    account.client.assets().delete(first).await.unwrap();
+    until_listed(&mounted, &[&later]).await;
+    mounted.tree.mkdir("/rawmodels/cube").await.unwrap();
+    until_listed(&mounted, &["cube", &later]).await;
+    mounted.tree.rmdir("/rawmodels/cube").await.unwrap();
+    mounted.tree.mkdir("/rawmodels/table").await.unwrap();
+    until_listed(&mounted, &[&later, "table"]).await;
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_a_draft_gave_up_just_before_a_kill_is_passed_on_by_the_next_mount() {
+    let (account, mounted, _) = chair_beside_a_draft().await;
+    // Killed before the drive heard of it: only the outbox knows.
+    mounted.drive.shut_down().await;
+    let draft = mounted.outbox.drafts().find("chair").unwrap();
+    mounted.outbox.drafts().remove(draft.id).unwrap();
+    mounted.close().await;
+    let mounted = account.mount().await;
+    until_listed(&mounted, &["chair"]).await;
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draft_that_has_its_name_back_just_before_a_kill_is_the_only_one_of_that_name() {
+    let (account, mounted) = Account::mounted_with_cube().await;
+    until_listed(&mounted, &["cube"]).await;
+    mounted.drive.shut_down().await;
+    let caller = assetfs::outbox::Caller {
+        pid: 1,
+        uid: 0,
+        gid: 0,
+    };
+    mounted
+        .outbox
+        .drafts()
+        .create("cube", 0o755, &caller)
+        .unwrap();
+    mounted.close().await;
+    let mounted = account.mount().await;
+    let (asset, _) = account.assets().await.remove(0);
+    until_listed(&mounted, &["cube", &format!("cube~{asset}")]).await;
     mounted.close().await;
 }
 

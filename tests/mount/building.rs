@@ -7,13 +7,14 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::needs_fuse;
+use crate::json_schema::check_lines;
 use crate::square_glb::{changed_glb, numbered_glb};
 use crate::support::{
     ASSETFS, Fixture, file_names, names_in, read, request, run, shell, small_chair, text,
     wait_until,
 };
 use crate::zips::zip_of;
+use crate::{needs_fuse, needs_program};
 
 /// A drive, and beside it a project with the models `m0`, `m1` and so on.
 fn project(models: usize) -> Fixture {
@@ -108,6 +109,34 @@ fn a_changed_model_of_a_build_is_the_next_version_under_its_own_name() {
     // The text does not say how a build calls its results.
     assert_eq!(current.file_name().unwrap(), "m1.glb");
     assert_eq!(counts(&fixture), (3, 3));
+}
+
+#[test]
+fn a_model_that_another_machine_sent_under_the_name_of_one_is_named_as_a_double() {
+    needs_fuse!();
+    needs_program!("curl");
+    let fixture = project(1);
+    run(&mut assetfs(&fixture, &["build"]));
+    let id = crate::others::upload(&fixture, "m0");
+    let double = format!("m0~{id}");
+    wait_until("the double is listed", || {
+        models_of(&fixture.root()).contains(&double)
+    });
+    let output = assetfs(&fixture, &["build", "--json"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains(&double),
+        "{}",
+        text(&output.stderr)
+    );
+    let lines = check_lines("build", &text(&output.stdout));
+    assert_eq!(lines[0]["built"], "up_to_date");
+    let root = fixture.path("rawmodels");
+    let told = json!({
+        "schema": 1, "path": root.join(&double), "state": lines[1]["state"], "outcome": "double", "id": id,
+        "twin": root.join("m0"), "exit": 0,
+    });
+    assert_eq!(lines[1], told);
 }
 
 #[test]

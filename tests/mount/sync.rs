@@ -501,6 +501,16 @@ fn a_model_that_two_machines_sent_at_the_same_moment_is_never_deleted() {
         text(&output.stderr)
     );
     assert_eq!(ids(&fixture).len(), 3);
+    for more in [&["--delete", "--json"][..], &["--dry-run", "--json"]] {
+        let (lines, _) = lines_of(&sync(&fixture, more).output().unwrap());
+        let root = fixture.path("rawmodels");
+        let told = json!({
+            "schema": 1, "path": root.join(&double), "state": lines[0]["state"], "outcome": "double", "id": id,
+            "twin": root.join("m0"), "dry_run": more[0] == "--dry-run", "exit": 0,
+        });
+        assert_eq!(lines[0], told);
+        assert_eq!(lines[1]["double"], 1, "{lines:?}");
+    }
 }
 
 #[test]

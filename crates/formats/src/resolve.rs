@@ -264,8 +264,8 @@ fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// A path regardless of case and of the form of Unicode.
-fn folded(path: &str) -> String {
+/// A path regardless of case and of the form of Unicode: paths that are equal in it are one file on Windows or macOS.
+pub fn folded(path: &str) -> String {
     match path.is_ascii() {
         true => path.to_ascii_lowercase(),
         false => path

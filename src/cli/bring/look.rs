@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::super::files;
 use super::super::models_of_folder::content::{Content, compare, files_of, is_under_other_name};
@@ -27,6 +28,39 @@ pub(in crate::cli) struct Listed {
     bytes: Option<u64>,
     /// The id of the version that replaces it.
     replaced_by: Option<u64>,
+}
+
+/// A model that another machine sent under the name of a model of the folder, at the same moment. It is never deleted by
+/// itself, because each machine may call the other one the double.
+pub(in crate::cli) struct Double {
+    path: PathBuf,
+    /// The model that has the name.
+    twin: PathBuf,
+    id: u64,
+    state: StatusWord,
+}
+
+impl Double {
+    /// For people.
+    pub(in crate::cli) fn sentence(&self) -> String {
+        format!(
+            "{} has the name of another model of the folder: two machines sent it at the same moment; `assetfs rm` deletes the one \
+             that is not needed",
+            shell_quoted(&self.path)
+        )
+    }
+
+    /// Its line of `--json`.
+    pub(in crate::cli) fn line(&self) -> Value {
+        json!({
+            "path": self.path,
+            "state": self.state,
+            "outcome": "double",
+            "id": self.id,
+            "twin": self.twin,
+            "exit": 0,
+        })
+    }
 }
 
 /// What has to be done for a model of the folder.
@@ -89,6 +123,23 @@ impl Look {
         let listed = self.listed.iter();
         let others = listed.filter(|it| !self.names.contains(it.model_name()));
         others.filter(|it| !self.is_version(it)).collect()
+    }
+
+    /// The models that the service has under the name of another one that the folder has. One in `taken` is a model of the
+    /// folder.
+    pub(in crate::cli) fn doubles(&self, taken: &BTreeSet<String>) -> Vec<Double> {
+        let others = self.others().into_iter();
+        let doubles = others.filter(|it| !taken.contains(&it.name) && it.is_double(&self.names));
+        let of_listed = |it: &Listed| {
+            let (twin, _) = it.name.rsplit_once('~')?;
+            Some(Double {
+                path: self.rawmodels.join(&it.name),
+                twin: self.rawmodels.join(twin),
+                id: it.id?,
+                state: it.state.clone(),
+            })
+        };
+        doubles.filter_map(of_listed).collect()
     }
 
     fn is_version(&self, listed: &Listed) -> bool {

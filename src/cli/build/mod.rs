@@ -16,23 +16,39 @@ use anyhow::Result;
 
 pub(super) use args::BuildArgs;
 
+use self::run::BuildEnd;
 use super::exit::{Exit, sentence};
+use super::output;
 
 pub(super) fn run(args: &BuildArgs) -> Result<Exit> {
-    let (all, ended) = run::build(args).unwrap_or_else(|error| (Vec::new(), Err(error)));
+    let end = run::build(args).unwrap_or_else(|error| BuildEnd {
+        built: Vec::new(),
+        doubles: Vec::new(),
+        ended: Err(error),
+    });
+    let (all, ended) = (end.built, end.ended);
     let ended = ended.and_then(|()| report::check_not_empty(&all, &args.file));
     if !all.is_empty() {
         report::print(&all, args.quiet);
+        report::print_doubles(&end.doubles, args.quiet);
     }
     let why = ended.as_ref().err().map(sentence);
-    let written = args.junit.as_deref();
-    let written = written.map(|path| report::write_junit(&all, why.as_deref(), path));
-    let ended = ended.and(written.unwrap_or(Ok(())));
+    let written = match &args.junit {
+        Some(path) => report::write_junit(&all, why.as_deref(), path),
+        None => Ok(()),
+    };
     // GitHub Actions sets it, and reads its workflow commands from both outputs.
     if std::env::var_os("GITHUB_ACTIONS").is_some_and(|it| it == "true") {
-        let why = ended.as_ref().err().map(sentence);
-        let lines = report::annotations(&all, why.as_deref());
+        let whys = [&ended, &written].map(|it| it.as_ref().err().map(sentence));
+        let whys: Vec<String> = whys.into_iter().flatten().collect();
+        let lines = report::annotations(&all, &whys);
         lines.iter().for_each(|line| eprintln!("{line}"));
     }
-    ended.map(|()| report::exit_of(&all))
+    match (ended, written) {
+        (Err(why), Err(report)) => {
+            output::failed(None, &report);
+            Err(why)
+        }
+        (ended, written) => ended.and(written).map(|()| report::exit_of(&all)),
+    }
 }

@@ -9,6 +9,7 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 use serde_json::json;
 
+use super::super::bring::Double;
 use super::super::exit::Exit;
 use super::super::output;
 use super::super::result_facts::ResultFacts;
@@ -134,6 +135,18 @@ pub(super) fn print(all: &[Built], quiet: bool) {
         println!("{}: {}", built.name(), built.reason());
     }
     println!("{}", summary(all));
+}
+
+/// Says which models of the drive have the names of models that were built.
+pub(super) fn print_doubles(doubles: &[Double], quiet: bool) {
+    for double in doubles {
+        if output::is_json() {
+            output::line(double.line());
+        }
+        if !quiet {
+            eprintln!("{}", double.sentence());
+        }
+    }
 }
 
 fn row(built: &Built) -> Vec<String> {
@@ -305,15 +318,16 @@ fn xml_text(text: &str) -> String {
     text.chars().filter(is_allowed).collect()
 }
 
-/// The annotations that GitHub Actions shows beside a run (its workflow commands): a line for each failure, and one if the command
-/// failed as a whole.
-pub(super) fn annotations(all: &[Built], why: Option<&str>) -> Vec<String> {
+/// The annotations that GitHub Actions shows beside a run (its workflow commands): a line for each failure, and one for each
+/// reason why the command failed as a whole.
+pub(super) fn annotations(all: &[Built], whys: &[String]) -> Vec<String> {
     let failures = all.iter().filter(|built| built.state.is_failure());
     let failures = failures.map(|built| {
         let title = format!("{} {}", built.name(), built.state.words());
         annotation(&title, &built.reason())
     });
-    let whole = why.map(|why| annotation(&format!("{COMMAND} failed"), why));
+    let whole = whys.iter();
+    let whole = whole.map(|why| annotation(&format!("{COMMAND} failed"), why));
     failures.chain(whole).collect()
 }
 
@@ -400,7 +414,10 @@ mod tests {
             text.contains("<error message=\"there are no models\">"),
             "{text}"
         );
-        let lines = annotations(&some()[..1], why);
+        let lines = annotations(
+            &some()[..1],
+            &why.map(str::to_owned).into_iter().collect::<Vec<_>>(),
+        );
         assert_eq!(
             lines,
             ["::error title=assetfs build failed::there are no models"]
@@ -411,7 +428,7 @@ mod tests {
 
     #[test]
     fn an_annotation_is_one_line_whatever_the_reason() {
-        let lines = annotations(&some(), None);
+        let lines = annotations(&some(), &[]);
         assert_eq!(
             lines[0],
             "::error title=a<b>\"& (web) over budget::too \"many\" <triangles>; 100 %25,%0Amore"

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use assetfs_formats::resolve::folded;
 use tokio_util::sync::CancellationToken;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::super::bring::Double;
 use super::super::budget::Budget;
 use super::super::exit::{WrongUse, sentence};
 use super::super::interrupts::Interrupts;
@@ -40,9 +42,16 @@ struct Build<'a> {
     _lock: DirLock,
 }
 
-/// Brings every result up to date; returns what came of each, and whether those that are gone were removed, if that was asked
-/// for.
-pub(super) fn build(args: &BuildArgs) -> Result<(Vec<Built>, Result<()>)> {
+/// What came of a build.
+pub(super) struct BuildEnd {
+    pub(super) built: Vec<Built>,
+    pub(super) doubles: Vec<Double>,
+    /// Whether results that are gone were removed, if that was asked for; or why nothing was built.
+    pub(super) ended: Result<()>,
+}
+
+/// Brings every result up to date.
+pub(super) fn build(args: &BuildArgs) -> Result<BuildEnd> {
     let mut file = BuildFile::read(&args.file)?;
     let presets = presets_of(&file)?;
     let models = folders_of_models(&file)?;
@@ -58,8 +67,13 @@ pub(super) fn build(args: &BuildArgs) -> Result<(Vec<Built>, Result<()>)> {
     // A drive's uploads and jobs go on without this process; the records say where to go on.
     runtime.shutdown_background();
     let built = built?;
-    let pruned = build.retract_gone(&built);
-    Ok((built, pruned))
+    let ended = build.retract_gone(&built);
+    Ok(BuildEnd {
+        built,
+        // They are a hint: a drive that is gone by now does not undo the build.
+        doubles: back.doubles().unwrap_or_default(),
+        ended,
+    })
 }
 
 /// The whole paths of the folders of models.
@@ -84,10 +98,11 @@ fn folders_of_models(file: &BuildFile) -> Result<Vec<PathBuf>> {
 }
 
 /// # Errors
-/// If two models would be one model of a drive, or two results one file: before anything is made or paid.
+/// If two models would be one model of a drive, or two results one file, also on systems that do not tell case apart: before
+/// anything is made or paid.
 fn check_names(file: &BuildFile, queues: &[Queue]) -> Result<()> {
     let mut stems: BTreeMap<&str, &Path> = BTreeMap::new();
-    let mut results: BTreeMap<PathBuf, (&Path, &str)> = BTreeMap::new();
+    let mut results: BTreeMap<String, (PathBuf, &Path, &str)> = BTreeMap::new();
     for source in queues.iter().flat_map(Queue::sources) {
         if let Some(other) = stems.insert(&source.stem, &source.path) {
             return Err(WrongUse(format!(
@@ -99,14 +114,24 @@ fn check_names(file: &BuildFile, queues: &[Queue]) -> Result<()> {
         }
         for preset in file.presets.keys() {
             let result = file.name.path(&source.stem, preset);
-            let Some((other, of)) = results.insert(result.clone(), (&source.path, preset)) else {
+            let here = (result.clone(), source.path.as_path(), preset.as_str());
+            let folded = folded(&result.to_string_lossy());
+            let Some((before, other, of)) = results.insert(folded, here) else {
                 continue;
             };
+            let (before, result) = (file.out.join(before), file.out.join(result));
+            let one = match before == result {
+                true => format!("would be one result, {}", result.display()),
+                false => format!(
+                    "would be one result on Windows and macOS, where {} and {} are one file",
+                    before.display(),
+                    result.display()
+                ),
+            };
             return Err(WrongUse(format!(
-                "{} ({of}) and {} ({preset}) would be one result, {}: rename one of them, or change `name`",
+                "{} ({of}) and {} ({preset}) {one}: rename one of them, or change `name`",
                 other.display(),
-                source.path.display(),
-                file.out.join(result).display()
+                source.path.display()
             ))
             .into());
         }

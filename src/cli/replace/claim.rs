@@ -42,27 +42,26 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// Makes a folder and claims it.
-    pub(super) fn on_new_folder(path: &Path, _turn: &Turn) -> io::Result<Claim> {
-        fs::create_dir(path)?;
-        Claim::on(path)
+    /// Makes a folder and claims it. `None` if something is there already.
+    pub(super) fn on_new_folder(path: &Path, _turn: &Turn) -> io::Result<Option<Claim>> {
+        Claim::on_made(path, fs::create_dir(path))
     }
 
-    /// Makes an empty file and claims it.
-    pub(super) fn on_new_file(path: &Path, _turn: &Turn) -> io::Result<Claim> {
-        File::create_new(path)?;
-        Claim::on(path)
+    /// The same for an empty file.
+    pub(super) fn on_new_file(path: &Path, _turn: &Turn) -> io::Result<Option<Claim>> {
+        Claim::on_made(path, File::create_new(path).map(drop))
     }
 
-    fn on(path: &Path) -> io::Result<Claim> {
+    fn on_made(path: &Path, made: io::Result<()>) -> io::Result<Option<Claim>> {
+        match made {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+            made => made?,
+        }
         let claim = Claim {
             path: path.to_owned(),
             held: File::open(path)?,
         };
-        match lock(&claim.held)? {
-            true => Ok(claim),
-            false => Err(io::ErrorKind::WouldBlock.into()),
-        }
+        Ok(lock(&claim.held)?.then_some(claim))
     }
 
     /// True while a command fills the draft at `path`.
@@ -162,9 +161,11 @@ mod tests {
         assert!(Turn::take(dir.path()).unwrap().is_none());
         let draft = dir.path().join("chair~new");
         assert!(!Claim::exists_on(&draft, &turn).unwrap());
-        let claim = Claim::on_new_folder(&draft, &turn).unwrap();
+        let claim = Claim::on_new_folder(&draft, &turn).unwrap().unwrap();
         assert!(Claim::exists_on(&draft, &turn).unwrap());
-        assert!(Claim::on_new_folder(&draft, &turn).is_err());
+        for taken in [Claim::on_new_folder, Claim::on_new_file] {
+            assert!(taken(&draft, &turn).unwrap().is_none());
+        }
         drop(claim);
         assert!(!Claim::exists_on(&draft, &turn).unwrap());
         drop(turn);
@@ -176,7 +177,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let turn = Turn::take(dir.path()).unwrap().unwrap();
         let draft = dir.path().join("chair~new");
-        let claim = Claim::on_new_folder(&draft, &turn).unwrap();
+        let claim = Claim::on_new_folder(&draft, &turn).unwrap().unwrap();
         let mut file = claim.new_file(Path::new("textures/wood/a.png")).unwrap();
         file.write_all(b"a").unwrap();
         claim.new_file(Path::new("textures/b.png")).unwrap();

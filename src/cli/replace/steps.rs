@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -23,6 +23,8 @@ const VERSION_SUFFIX: &str = "~new";
 const LOOSE_SUFFIX: &str = ".copies";
 /// How long a folder is empty at the beginning of a copy, at most.
 const BEGINNING_OF_COPY: Duration = Duration::from_secs(2);
+/// How long something else may have the path of the draft. Another command may just have moved or cancelled its own.
+const PATH_PATIENCE: Duration = Duration::from_secs(3);
 /// Longest name of a file.
 const NAME_MAX_BYTES: usize = 255;
 
@@ -34,6 +36,8 @@ enum Step {
     Nothing,
     /// Another command copies files into a draft of this model.
     AwaitCopy(PathBuf),
+    /// Something else has the path that the draft needs.
+    AwaitPath(PathBuf),
     /// A draft or an upload has the name of the model.
     AwaitFirst,
     /// The files of the source are on their way to take the name of this asset.
@@ -59,6 +63,7 @@ impl Replacement {
     fn take_steps(&self, ended: &mut Ended) -> Result<ReplaceOutcome> {
         let mut task = Progress::new(self.options.quiet).task(shell_quoted(&self.model));
         let mut was_uploading = false;
+        let mut taken_since = None;
         let (old, own) = loop {
             match self.next_step()? {
                 Step::Again => std::thread::sleep(POLL_PERIOD),
@@ -70,6 +75,13 @@ impl Replacement {
                         "waiting: another assetfs replace copies into {name}"
                     ));
                     self.time_left("waiting for another `assetfs replace` of this model")?;
+                    std::thread::sleep(POLL_PERIOD);
+                }
+                Step::AwaitPath(draft) => {
+                    let since = taken_since.get_or_insert_with(Instant::now);
+                    if since.elapsed() > PATH_PATIENCE {
+                        return Err(path_taken(&draft));
+                    }
                     std::thread::sleep(POLL_PERIOD);
                 }
                 Step::AwaitFirst => {
@@ -190,6 +202,9 @@ impl Replacement {
     fn new_model(&self, turn: &Turn) -> Result<Step> {
         let claim = Claim::on_new_folder(&self.model, turn);
         let claim = claim.map_err(|error| self.refused(&self.model, error))?;
+        let Some(claim) = claim else {
+            return Ok(Step::AwaitPath(self.model.clone()));
+        };
         // Until it is removed, the draft is not sent: an interrupted copy never becomes a model.
         let unfinished = claim.new_file(Path::new(UNFINISHED));
         unfinished.with_context(|| self.model.join(UNFINISHED).display().to_string())?;
@@ -231,45 +246,20 @@ impl Replacement {
             Some(loose) => loose.with_file_name(loose_copy_name(&file_name(loose))),
             None => version_path(&self.model),
         };
-        if !self.clear(&path, turn, loose.is_some())? {
+        if Claim::exists_on(&path, turn)? {
             return Ok(Step::AwaitCopy(path));
         }
+        clear(&path, loose.is_some());
         let claim = match loose {
             Some(_) => Claim::on_new_file(&path, turn),
             None => Claim::on_new_folder(&path, turn),
         };
-        let claim = claim.map_err(|error| self.refused(&path, error))?;
+        let Some(claim) = claim.map_err(|error| self.refused(&path, error))? else {
+            return Ok(Step::AwaitPath(path));
+        };
         self.mark(claim.path())
             .inspect_err(|_| drop(command_at(claim.path(), "cancel")))?;
         Ok(Step::Version(claim, loose, old))
-    }
-
-    /// Removes what an interrupted command left at the path of a draft: a file, or a folder that is empty because it was
-    /// not marked. False while another command fills it.
-    fn clear(&self, path: &Path, turn: &Turn, is_file: bool) -> Result<bool> {
-        if fs::symlink_metadata(path).is_err() {
-            return Ok(true);
-        }
-        if Claim::exists_on(path, turn)? {
-            return Ok(false);
-        }
-        let removed = match is_file {
-            true => fs::remove_file(path),
-            false => fs::remove_dir(path),
-        };
-        match removed {
-            Ok(()) => Ok(true),
-            // This command has just cancelled it, and the kernel still finds its name.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                std::thread::sleep(5 * NAME_TTL);
-                Ok(true)
-            }
-            Err(_) => bail!(
-                "{} is there already, and the new version needs this name until it is complete; \
-                 rename or remove it, then run this again",
-                shell_quoted(path)
-            ),
-        }
     }
 
     /// Makes a draft the new version of the model.
@@ -344,6 +334,30 @@ fn is_going(version: &DraftStatus) -> bool {
     matches!(
         version.state,
         StatusWord::Settling | StatusWord::Waiting | StatusWord::Uploading | StatusWord::Importing
+    )
+}
+
+/// Removes what an interrupted command left at the path of a draft: a file, or a folder that is empty because it was not
+/// marked. What else is there stays.
+fn clear(path: &Path, is_file: bool) {
+    if fs::symlink_metadata(path).is_err() {
+        return;
+    }
+    let removed = match is_file {
+        true => fs::remove_file(path),
+        false => fs::remove_dir(path),
+    };
+    // This command has just cancelled it, and the kernel still finds its name.
+    if removed.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+        std::thread::sleep(5 * NAME_TTL);
+    }
+}
+
+fn path_taken(path: &Path) -> anyhow::Error {
+    anyhow::anyhow!(
+        "{} is there already, and the new version needs this name until it is complete; \
+         rename or remove it, then run this again",
+        shell_quoted(path)
     )
 }
 

@@ -86,11 +86,7 @@ pub(super) fn run(args: &SyncArgs) -> Result<Exit> {
     for (path, why) in left_out(&sync.dir)? {
         report.failed(&path, &anyhow::anyhow!("{why}"));
     }
-    if !args.quiet {
-        for double in &plan.doubles {
-            eprintln!("{}", sentence_of_double(double));
-        }
-    }
+    plan.doubles.iter().for_each(|double| report.double(double));
     if args.dry_run {
         sync.show(plan, &mut report);
         if let Err(refused) = allowed {
@@ -354,12 +350,4 @@ fn new_text(path: Result<PathBuf>, model: &Path) -> DroppedText {
             outcome: Err(error),
         },
     }
-}
-
-fn sentence_of_double(name: &str) -> String {
-    let path = shell_quoted(Path::new(name));
-    format!(
-        "rawmodels/{path} has the name of another model of the folder: two machines sent it at the same moment; `assetfs rm` deletes \
-         the one that is not needed"
-    )
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 
-use super::super::bring::{BringStep, Found, Listed, Look};
+use super::super::bring::{BringStep, Double, Found, Listed, Look};
 use super::super::models_of_folder::scan;
 use super::super::mounted::MountedDrive;
 use crate::fuse::shell_quoted;
@@ -23,9 +23,8 @@ pub(super) struct SyncPlan {
     pub(super) wanted: Vec<Wanted>,
     /// Models of the drive that the folder does not have.
     pub(super) extra: Vec<Listed>,
-    /// Models that the service has under the name of another one that the folder has: two machines sent both at the same
-    /// moment. They are never deleted here, because each machine may call the other one the double.
-    pub(super) doubles: Vec<String>,
+    /// They are never deleted here.
+    pub(super) doubles: Vec<Double>,
     /// The number of models that the service has.
     pub(super) uploaded: usize,
 }
@@ -65,13 +64,13 @@ impl SyncPlan {
             .into_iter()
             .filter(|it| !taken.contains(&it.name));
         let extra = extra.filter(|it| it.id.is_some()).cloned();
-        let (doubles, extra): (Vec<Listed>, Vec<Listed>) =
-            extra.partition(|it| it.is_double(&look.names));
+        let extra = extra.filter(|it| !it.is_double(&look.names)).collect();
+        let doubles = look.doubles(&taken);
         let uploaded = look.listed.iter().filter(|it| it.id.is_some()).count();
         Ok(SyncPlan {
             wanted,
             extra,
-            doubles: doubles.into_iter().map(|it| it.name).collect(),
+            doubles,
             uploaded,
         })
     }

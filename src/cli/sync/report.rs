@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde_json::json;
 
-use super::super::bring::BringOutcome;
+use super::super::bring::{BringOutcome, Double};
 use super::super::exit::{Exit, sentence};
 use super::super::output;
 use super::super::table::counted;
@@ -112,6 +112,7 @@ pub(super) struct Report {
     counts: [u64; SyncOutcome::ALL.len()],
     failures: Vec<(PathBuf, anyhow::Error)>,
     kept: usize,
+    doubles: usize,
 }
 
 impl Report {
@@ -137,6 +138,18 @@ impl Report {
     pub(super) fn failed(&mut self, path: &Path, error: &anyhow::Error) {
         let error = anyhow::anyhow!("{}", sentence(error));
         self.failures.push((path.to_owned(), error));
+    }
+
+    pub(super) fn double(&mut self, double: &Double) {
+        self.doubles += 1;
+        if output::is_json() {
+            let mut line = double.line();
+            line["dry_run"] = json!(self.is_dry);
+            output::line(line);
+        }
+        if !self.is_quiet {
+            eprintln!("{}", double.sentence());
+        }
     }
 
     /// Models that the folder lacks and that are not deleted.
@@ -198,6 +211,7 @@ impl Report {
                 "dry_run": self.is_dry,
                 "failed": self.failures.len(),
                 "kept": self.kept,
+                "double": self.doubles,
                 "exit": exit.code(),
             });
             for outcome in SyncOutcome::ALL {

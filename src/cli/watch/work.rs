@@ -1,6 +1,7 @@
 //! The two that do the work: the engine on this machine, and a mounted drive. Each fills a folder with the results of one
 //! model and one preset; neither knows of records.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::super::bring::{BringStep, Bringer};
+use super::super::bring::{BringStep, Bringer, Double, Look};
 use super::super::chosen_preset::Config;
 use super::super::control::{Lacking, commit_at};
 use super::super::exit::sentence;
@@ -126,6 +127,17 @@ impl Back {
     ) -> Result<Back> {
         let drive = MountedDrive::at_or_only(mount, command)?;
         Ok(Back::Drive(DriveBack { drive, names }))
+    }
+
+    /// The models of the drive that have the names of models of the folders; see [`Double`].
+    pub(in crate::cli) fn doubles(&self) -> Result<Vec<Double>> {
+        match self {
+            Back::Drive(DriveBack {
+                drive,
+                names: DriveNames::Own(dirs),
+            }) => Ok(Look::of(dirs, drive)?.doubles(&BTreeSet::new())),
+            Back::Drive(_) | Back::Engine(_) => Ok(Vec::new()),
+        }
     }
 
     pub(in crate::cli) fn max_in_progress(&self, jobs: Option<usize>) -> MaxInProgress {

@@ -1,7 +1,8 @@
 //! Values of the account (points, storage left), stored across mounts so that they are answered offline too.
 
 use std::sync::Arc;
-use std::time::Instant;
+
+use tokio::time::Instant;
 
 use crate::client::{ClientError, Priority};
 use crate::drive::catalog::asking::{send_with_deadline, wait_for_fetch};

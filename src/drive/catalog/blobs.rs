@@ -2,10 +2,10 @@
 //! a caller that needs the size fetches the file, which is then stored in the block cache.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
+use tokio::time::Instant;
 
 use crate::cache::{BLOCK_LEN_BYTES, ObjectKey};
 use crate::client::{Download, Priority};

@@ -1,14 +1,17 @@
 //! Applies the outbox's events: a draft became an asset, a job changed, a preset was saved.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::drive::catalog::account::{mark_points_stale, room_changed};
 use crate::drive::catalog::change::Change;
 use crate::drive::catalog::listings::freshness::{is_listed, mark_stale};
-use crate::drive::catalog::listings::records::{apply_names, name_anew, store_asset, store_rapid};
+use crate::drive::catalog::listings::records::{
+    apply_names, name_anew, store_asset, store_rapid, take_over_names,
+};
 use crate::drive::catalog::listings::refresh_listing;
 use crate::drive::catalog::maps::store::rapid_ended;
 use crate::drive::catalog::models::{
@@ -31,7 +34,10 @@ pub async fn follow(
     while let Some(event) = events.recv().await {
         tracing::debug!(event = ?event, "the outbox reports");
         match event.clone() {
-            OutboxEvent::DraftChanged(draft) => draft_changed(&catalog, draft),
+            OutboxEvent::DraftChanged(draft) => {
+                take_over_names(&catalog);
+                draft_changed(&catalog, draft);
+            }
             OutboxEvent::LooseFileLeft(_) => catalog.report(Change::Listing),
             OutboxEvent::AssetCreated { draft, asset } => asset_created(&catalog, draft, asset),
             OutboxEvent::NameTaken { old, new } => apply_names(&catalog, &[old, new]),
@@ -143,6 +149,26 @@ pub fn restore_uploaded_assets(catalog: &Catalog) {
         .map(|it| it.asset)
         .collect();
     apply_names(catalog, &renamed);
+}
+
+/// Gives models the names that they would have if an earlier mount had not been killed after a draft was given up. Call it
+/// after [`restore_uploaded_assets`].
+pub fn restore_names(catalog: &Catalog) {
+    for draft in catalog.outbox.drafts().all() {
+        let holder = {
+            let known = catalog.known();
+            let found = known.assets.find(&draft.name).map(|row| row.id);
+            found.filter(|asset| known.assets.name(asset.0) == Some(draft.name.as_str()))
+        };
+        // An upload that another machine has joined left the name to the draft.
+        if let Some(asset) = holder
+            && catalog.asset_of_draft(draft.id) != Some(asset)
+            && catalog.outbox.uploads().sent_record(asset).is_none()
+        {
+            name_anew(catalog, asset);
+        }
+    }
+    take_over_names(catalog);
 }
 
 /// Stores the record that came with the event, or requests it.

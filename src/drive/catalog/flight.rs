@@ -8,11 +8,12 @@ use std::hash::Hash;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use crate::drive::background::Background;
 use crate::drive::error::{DriveError, DriveResult};

@@ -47,7 +47,8 @@ pub(super) use data::listing_refs;
 pub(super) use data::listing_refs::ListingRef;
 pub(super) use data::staged_zips::StagedZip;
 pub(super) use events::{
-    follow, is_asset_by_now, record_asset_of_draft, restore_uploaded_assets, shown_job_folder,
+    follow, is_asset_by_now, record_asset_of_draft, restore_names, restore_uploaded_assets,
+    shown_job_folder,
 };
 pub(super) use flight::FlightEnd;
 pub(super) use identity::{ModelView, hidden_path, model_path, shown_as, subject_of};

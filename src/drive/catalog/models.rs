@@ -2,9 +2,10 @@
 //! models).
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
+use tokio::time::Instant;
 
 use crate::client::Priority;
 use crate::drive::catalog::asking::{send_with_deadline, wait_for_fetch};

@@ -1,7 +1,9 @@
 //! Orphans: uploads whose start the service never answered.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::drive::catalog::data::flight_key::FlightKey;
 use crate::drive::catalog::data::known::Orphans;

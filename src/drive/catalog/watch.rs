@@ -5,7 +5,9 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::client::Priority;
 use crate::drive::catalog::asking::send_with_deadline;

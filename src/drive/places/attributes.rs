@@ -30,6 +30,7 @@ pub fn file(tree: &Tree, size: u64, modified: SystemTime) -> Attributes {
         ino: Ino(0),
         kind: FileKind::File,
         size,
+        allocated: None,
         perm: tree.config().file_permissions,
         nlink: 1,
         uid: tree.config().uid,

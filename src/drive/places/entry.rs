@@ -311,7 +311,10 @@ pub(super) fn staged_in(tree: &Tree, draft: DraftId, info: &EntryInfo) -> Attrib
             nlink: 2 + info.subfolders,
             ..folder(tree, info.mtime)
         },
-        EntryKind::File => file(tree, info.size, info.mtime),
+        EntryKind::File => Attributes {
+            allocated: tree.outbox().entries().allocated(draft, info.id),
+            ..file(tree, info.size, info.mtime)
+        },
     };
     let staged = Attributes {
         perm: permissions(info.mode),

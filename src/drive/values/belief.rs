@@ -1,6 +1,8 @@
 //! The freshness of listings: when the service last confirmed one, and whether a request failed.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// The freshness of a listing.
 #[derive(Debug, Clone, Copy, Default)]

@@ -3,10 +3,11 @@
 //! Invariant: within a folder, names and objects correspond one to one. An object keeps its name as long as it
 //! exists and its service name stays, whatever else appears. The first object keeps the plain name. A later one is
 //! `name (qualifier)` if it has a qualifier and that name is free, else it gets `~<id>`; of objects that appear together
-//! the lowest id is first. The state can be stored and read back by [`NameClaims::restore`], so that names are the same
+//! the lowest id is first. One exception: an object that lacks the plain name only because a draft has it gets it when the draft
+//! gives it up. The state can be stored and read back by [`NameClaims::restore`], so that names are the same
 //! after a remount.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::names::{NAME_MAX_BYTES, ends_in_id, safe_name, split_id, with_id};
 
@@ -16,6 +17,8 @@ pub struct NameClaims {
     /// The name of each object, and the service name that it comes from.
     by_id: BTreeMap<u64, Claim>,
     by_name: HashMap<String, u64>,
+    /// Objects that are called by their ids only because something else in the folder, such as a draft, has their plain name.
+    yielding: BTreeSet<u64>,
     /// The suffix of every name: `.json` in `presets/`, empty in most folders.
     extension: &'static str,
 }
@@ -53,6 +56,17 @@ impl NameClaims {
                 self.insert(id, name, service_name);
             }
         }
+    }
+
+    /// The objects that lack their plain names only because of drafts.
+    pub fn yielding(&self) -> &BTreeSet<u64> {
+        &self.yielding
+    }
+
+    /// Restores them.
+    pub fn restore_yielding(&mut self, ids: impl IntoIterator<Item = u64>) {
+        let there = ids.into_iter().filter(|id| self.by_id.contains_key(id));
+        self.yielding = there.collect();
     }
 
     /// Everything to store.
@@ -100,6 +114,10 @@ impl NameClaims {
         if let Some(claim) = self.by_id.get_mut(&id) {
             claim.is_chosen = true;
         }
+        // What a draft has become keeps its name.
+        let lost = |other: &u64| self.plain_name(*other).as_deref() == Some(name);
+        let lost: Vec<u64> = self.yielding.iter().copied().filter(lost).collect();
+        self.yielding.retain(|other| !lost.contains(other));
         displaced
     }
 
@@ -166,8 +184,38 @@ impl NameClaims {
         Some(old_name)
     }
 
+    /// Gives their plain names to objects that lacked them only because of names that are not in `taken` any more; not to
+    /// those in `passed_on`. Returns them with their old names.
+    pub fn take_over(
+        &mut self,
+        taken: &HashSet<String>,
+        passed_on: &HashSet<u64>,
+    ) -> Vec<(u64, String)> {
+        let mut renamed = Vec::new();
+        for id in self.yielding.clone() {
+            let Some(plain) = self.plain_name(id).filter(|name| !taken.contains(name)) else {
+                continue;
+            };
+            self.yielding.remove(&id);
+            if !passed_on.contains(&id)
+                && let Some(old_name) = self.inherit(id, &plain)
+            {
+                renamed.push((id, old_name));
+            }
+        }
+        renamed
+    }
+
+    /// The name that an object has if nothing else has it.
+    fn plain_name(&self, id: u64) -> Option<String> {
+        let claim = self.by_id.get(&id)?;
+        let stem = safe_name(&claim.service_name, id);
+        Some(format!("{stem}{}", self.extension))
+    }
+
     /// Removes an object and frees its name.
     pub fn release(&mut self, id: u64) {
+        self.yielding.remove(&id);
         if let Some(claim) = self.by_id.remove(&id) {
             self.by_name.remove(&claim.name);
         }
@@ -192,6 +240,7 @@ impl NameClaims {
         let service_name = parts.service_name;
         let stem = safe_name(service_name, id);
         let plain = format!("{stem}{}", self.extension);
+        let yields = taken.contains(&plain) && !self.by_name.contains_key(&plain);
         let is_free = |name: &String| {
             let is_taken = self.by_name.contains_key(name) || taken.contains(name);
             name.len() <= NAME_MAX_BYTES && !is_taken
@@ -211,6 +260,9 @@ impl NameClaims {
             }
         };
         self.insert_with_care(id, name, service_name, taken);
+        if yields {
+            self.yielding.insert(id);
+        }
     }
 
     /// `name~<id>` is only taken if a user chose that name; then the id is appended again.
@@ -403,6 +455,50 @@ mod tests {
         assert_eq!(claims.claim(8, "chair", "chair"), None);
         assert_eq!(claims.name(8), Some("chair"));
         assert_eq!(claims.name(3), Some("chair~3"));
+    }
+
+    #[test]
+    fn an_object_gets_the_plain_name_that_a_draft_gives_up_unless_an_asset_has_taken_it() {
+        let (draft, none) = (HashSet::from(["chair".to_owned()]), HashSet::new());
+        let beside_draft = || {
+            let mut claims = NameClaims::new("");
+            assign_beside(
+                &mut claims,
+                &[(3, "chair"), (5, "chair"), (6, "table")],
+                &draft,
+            );
+            claims
+        };
+        let mut claims = beside_draft();
+        assert_eq!(claims.take_over(&draft, &HashSet::new()), []);
+        let freed = claims.take_over(&none, &HashSet::new());
+        assert_eq!(freed, [(3, "chair~3".to_owned())]);
+        assert_eq!(
+            (claims.name(3), claims.name(5)),
+            (Some("chair"), Some("chair~5"))
+        );
+        claims.release(3);
+        assert_eq!(
+            claims.take_over(&none, &HashSet::new()),
+            [],
+            "names are stable again"
+        );
+
+        let mut claims = beside_draft();
+        claims.take_over(&none, &HashSet::from([3]));
+        assert_eq!(claims.name(5), Some("chair"), "the newer version");
+
+        let mut claims = beside_draft();
+        claims.claim(8, "chair", "chair");
+        claims.release(8);
+        assert_eq!(claims.take_over(&none, &HashSet::new()), []);
+
+        let mut claims = beside_draft();
+        let kept: Vec<u64> = claims.yielding().iter().copied().collect();
+        claims.restore_yielding([]);
+        assert_eq!(claims.take_over(&none, &HashSet::new()), []);
+        claims.restore_yielding(kept);
+        assert_eq!(claims.take_over(&none, &HashSet::new()).len(), 1);
     }
 
     #[test]

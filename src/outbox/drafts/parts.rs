@@ -9,6 +9,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
 use crate::locks::Locked;
+use crate::outbox::drafts::activity::Trouble;
 use crate::outbox::drafts::draft::Stage;
 use crate::outbox::drafts::memory::{DraftsMemory, FateListener};
 use crate::outbox::drafts::settle::rule::SettleTimes;
@@ -64,6 +65,11 @@ impl Room {
     /// Notes an answer of the service.
     pub fn looked(&self, left: u64) {
         *self.0.locked() = Some((Instant::now(), left));
+    }
+
+    /// An upload was given up, or an asset deleted: the next upload looks again.
+    fn forget(&self) {
+        *self.0.locked() = None;
     }
 
     /// Takes room for an upload of so many bytes. False if the last look is too old, or showed too little.
@@ -141,6 +147,19 @@ impl DraftParts {
     /// Notes the free storage of the account.
     pub fn storage_is_left(&self, bytes: u64) {
         self.own.storage_left.store(bytes, Ordering::Relaxed);
+    }
+
+    /// The account may have more room than at the last look: uploads that wait for it are tried again now.
+    pub fn room_is_freed(&self) {
+        self.own.room.forget();
+        let memory = self.memory();
+        for draft in memory.state.drafts.keys() {
+            let activity = memory.activity_of(*draft);
+            let waiting = activity.filter(|it| matches!(it.trouble, Some(Trouble::Quota { .. })));
+            if let Some(upload) = waiting.and_then(|it| it.upload.as_ref()) {
+                upload.poke.give();
+            }
+        }
     }
 
     /// Refuses a length that can never be sent, before anything is written.

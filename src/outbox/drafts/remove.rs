@@ -41,6 +41,7 @@ pub fn remove_draft_if(
     there?;
     parts.draft_changed(draft);
     parts.loose_file_left(left);
+    parts.room_is_freed();
     parts.own.discard_wake.notify_one();
     Ok(())
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use assetfs::client::{Client, ClientConfig};
 use assetfs::outbox::{DraftId, DraftPhase, EntryId, Outbox, OutboxError, StatusWord};
+use assetfs::wire::Token;
 
 use crate::support::{Fault, ME, World, chair, copy_chair, eventually, glb, put};
 
@@ -135,6 +137,76 @@ async fn of_two_drafts_at_once_that_do_not_fit_together_one_waits_for_room_and_i
     world.direct().assets().delete(first).await.unwrap();
     let waits = drafts.into_iter().find(|it| waits_for_room(&outbox, *it));
     is_sent(&world, &outbox, waits.unwrap()).await;
+    outbox.shut_down().await;
+}
+
+/// An outbox with a client that waits an hour for a reply, and pauses of an hour.
+fn patient_outbox(world: &World) -> Outbox {
+    let hour = Duration::from_secs(3600);
+    let mut config = ClientConfig::new(&world.relay.url()).unwrap();
+    config.token = Some(Token::parse(world.service.token()).unwrap());
+    config.deadlines.stall = hour;
+    config.deadlines.json_call = hour;
+    let outbox_config = assetfs::outbox::OutboxConfig {
+        settle: hour,
+        first_poll: hour,
+        ..world.config()
+    };
+    let client = Client::new(config).unwrap();
+    let (outbox, mut events) = Outbox::open(outbox_config, client).unwrap();
+    tokio::spawn(async move { while events.recv().await.is_some() {} });
+    outbox
+}
+
+/// Begins an upload that never ends by itself.
+fn commit_in_background(outbox: &Outbox, draft: DraftId) {
+    let outbox = outbox.clone();
+    tokio::spawn(async move { outbox.uploads().commit(draft, false).await });
+}
+
+#[tokio::test]
+async fn a_cancelled_draft_leaves_its_turn_to_look_at_the_account_to_the_next() {
+    let world = World::start().await;
+    let outbox = patient_outbox(&world);
+    let never = Fault::Late(Duration::from_secs(36_000));
+    world.relay.fault("GET", "/user/storage", never, 1);
+    let [first, second] = ["one", "two"].map(|name| copy_model(&outbox, name, 70_000));
+    commit_in_background(&outbox, first);
+    eventually("the first looks at the account", async || {
+        !world.relay.calls("GET", "/user/storage").is_empty()
+    })
+    .await;
+    outbox.uploads().cancel(first).await.unwrap();
+    commit_in_background(&outbox, second);
+    eventually("the second is accepted", async || {
+        outbox.uploads().asset_of_draft(second).flatten().is_some()
+    })
+    .await;
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_cancelled_upload_gives_its_room_to_the_draft_that_waits_for_it_at_once() {
+    let world = World::with(|config| config.quota_bytes = Some(100_000)).await;
+    let outbox = patient_outbox(&world);
+    let never = Fault::Late(Duration::from_secs(36_000));
+    world.relay.fault("PUT", "", never, 1);
+    let [first, second] = ["one", "two"].map(|name| copy_model(&outbox, name, 70_000));
+    commit_in_background(&outbox, first);
+    eventually("the first sends its file", async || {
+        !world.relay.calls("PUT", "").is_empty()
+    })
+    .await;
+    commit_in_background(&outbox, second);
+    eventually("the second waits for room", async || {
+        waits_for_room(&outbox, second)
+    })
+    .await;
+    outbox.uploads().cancel(first).await.unwrap();
+    eventually("the second is accepted", async || {
+        outbox.uploads().asset_of_draft(second).flatten().is_some()
+    })
+    .await;
     outbox.shut_down().await;
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use crate::drive::values::filemap::FileMap;
 use crate::drive::values::node::RemoteFolder;

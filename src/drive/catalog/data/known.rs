@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
+
+use tokio::time::Instant;
 
 use crate::drive::catalog::data::flight_key::FlightKey;
 use crate::drive::catalog::data::stored_listings::{restore, restore_jobs};

@@ -1,6 +1,6 @@
 //! Stores listings across mounts, record by record.
 
-use std::time::Instant;
+use tokio::time::Instant;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,6 +12,8 @@ use crate::durable::MetaStore;
 use crate::wire::RapidId;
 
 const JOBS_KEY: &str = "ids";
+/// For each listing the records that lack their plain names because of drafts.
+const YIELDING_TABLE: &str = "yielding";
 
 /// Stores changes of a listing.
 pub(in crate::drive::catalog) fn keep_rows<R: Record + Serialize>(
@@ -25,6 +27,9 @@ pub(in crate::drive::catalog) fn keep_rows<R: Record + Serialize>(
     if changes.is_empty() && (is_kept() || !listing.belief.is_known()) {
         return;
     }
+    // Only models have drafts beside them.
+    let has_new_yielding = which == ListingKind::Assets
+        && !stored_yielding(store, table).iter().eq(listing.yielding());
     let kept = store.relaxed().batch(|batch| {
         let renamed = changes.renamed.iter().map(|(id, _)| id);
         for id in changes
@@ -40,6 +45,9 @@ pub(in crate::drive::catalog) fn keep_rows<R: Record + Serialize>(
         for (id, _) in &changes.gone {
             batch.remove(table, &row_key(*id));
         }
+        if has_new_yielding {
+            batch.put(YIELDING_TABLE, table, listing.yielding())?;
+        }
         // Some records are not a complete listing.
         if listing.belief.is_known() {
             batch.put("confirmed", table, &true)?;
@@ -49,6 +57,11 @@ pub(in crate::drive::catalog) fn keep_rows<R: Record + Serialize>(
     if let Err(error) = kept {
         tracing::warn!(table, error = %error, "could not store a listing");
     }
+}
+
+fn stored_yielding(store: &MetaStore, table: &str) -> Vec<u64> {
+    let kept = store.get(YIELDING_TABLE, table).ok().flatten();
+    kept.unwrap_or_default()
 }
 
 /// Restores what an earlier mount stored in `table`.
@@ -73,6 +86,7 @@ pub fn restore<R: Record + DeserializeOwned>(
         names,
         Instant::now(),
     );
+    listing.restore_yielding(stored_yielding(store, table));
     if was_known == Some(true) {
         listing.belief.remembered();
     }

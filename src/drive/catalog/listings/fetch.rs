@@ -1,10 +1,10 @@
 //! Requests a listing: one page that may confirm it, else all pages.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use futures_util::TryStreamExt as _;
 use serde::Serialize;
+use tokio::time::Instant;
 
 use crate::client::{ClientError, EmbedQuery, ListQuery, PageStream, Priority};
 use crate::drive::catalog::asking::send_with_deadline;

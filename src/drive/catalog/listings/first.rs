@@ -5,10 +5,10 @@
 //! the service reports is incomplete.
 
 use std::collections::HashSet;
-use std::time::Instant;
 
 use futures_util::TryStreamExt as _;
 use serde::Serialize;
+use tokio::time::Instant;
 
 use crate::client::PageStream;
 use crate::drive::catalog::asking::send_with_deadline;

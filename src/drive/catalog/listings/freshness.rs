@@ -1,8 +1,7 @@
 //! How far a listing is known, without a request.
 
-use std::time::Instant;
-
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::node::ListingKind;

@@ -13,7 +13,9 @@ pub(super) mod search;
 mod unlisted;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::drive::catalog::asking::patience;
 use crate::drive::catalog::data::flight_key::FlightKey;

@@ -1,9 +1,10 @@
 //! Stores records from responses in the listings, here and across mounts, and removes those that are gone.
 
 use std::collections::HashSet;
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
 use serde::Serialize;
+use tokio::time::Instant;
 
 use crate::drive::catalog::asking::run_blocking;
 use crate::drive::catalog::change::Change;
@@ -188,6 +189,20 @@ pub fn name_anew(catalog: &Catalog, asset: AssetId) {
         let is_other = |(id, old): &(u64, String)| listing.name(*id) != Some(old);
         changes.renamed.retain(is_other);
         Some(changes)
+    });
+}
+
+/// Drafts may have given up their names: models that are called by their ids only because of them get these names.
+pub fn take_over_names(catalog: &Catalog) {
+    let passed_on: HashSet<u64> = {
+        let known = catalog.known();
+        if known.assets.yielding().is_empty() {
+            return;
+        }
+        noted_old(&known).iter().map(|asset| asset.0).collect()
+    };
+    learn(catalog, &ASSETS, Vec::new(), |listing, _, taken| {
+        Some(listing.take_over(taken, &passed_on))
     });
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Instant;
+
+use tokio::time::Instant;
 
 use crate::client::{ListQuery, Priority};
 use crate::drive::catalog::asking::{send_with_deadline, until_unreachable, wait_for_fetch};

@@ -1,10 +1,9 @@
 //! Models that a list lacks although they were known. A list may be wrong or incomplete, and cached bytes, pins and local
 //! copies go with a model. So each is asked for by its id, and only what the service does not have is removed.
 
-use std::time::Instant;
-
 use futures_util::StreamExt as _;
 use futures_util::stream;
+use tokio::time::Instant;
 
 use crate::client::Priority;
 use crate::drive::catalog::asking::send_with_deadline;

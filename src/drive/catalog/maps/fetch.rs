@@ -1,7 +1,8 @@
 //! Requests the files of one folder of the service.
 
 use std::sync::Arc;
-use std::time::Instant;
+
+use tokio::time::Instant;
 
 use crate::client::Priority;
 use crate::drive::catalog::asking::send_with_deadline;

@@ -8,9 +8,11 @@ mod passes;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::belief::Freshness;
 use super::claims::{NameClaims, NameParts};
@@ -276,6 +278,24 @@ impl<R: Record> Listing<R> {
         let displaced = self.claims.claim(id, name, service_name);
         self.renamed
             .extend(displaced.map(|other| (other, name.to_owned())));
+    }
+
+    /// The records that are called by their ids only because a draft has their plain name.
+    pub fn yielding(&self) -> &BTreeSet<u64> {
+        self.claims.yielding()
+    }
+
+    /// Restores them.
+    pub fn restore_yielding(&mut self, ids: impl IntoIterator<Item = u64>) {
+        self.claims.restore_yielding(ids);
+    }
+
+    /// Gives those whose plain name is not in `taken` any more that name; see [`NameClaims::take_over`].
+    pub fn take_over(&mut self, taken: &HashSet<String>, passed_on: &HashSet<u64>) -> Changes {
+        Changes {
+            renamed: self.claims.take_over(taken, passed_on),
+            ..Changes::default()
+        }
     }
 
     /// Forgets the name of a record; it gets one again when it is stored.

@@ -1,7 +1,9 @@
 //! Passes over the pages of a listing: which page confirms it, and what a full pass removes.
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::{Changes, Confirmation, Listing, Order, Passing, Record};
 

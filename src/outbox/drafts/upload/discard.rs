@@ -98,6 +98,7 @@ pub(super) async fn record_discarded(parts: &Arc<DraftParts>, asset: AssetId) ->
         memory.state.shared_discards.contains(&asset)
     };
     let recorded = parts.record(UploadRecord::Discarded { asset }).await;
+    parts.room_is_freed();
     parts.events.send(match may_stay {
         true => OutboxEvent::AssetGivenUp(asset),
         false => OutboxEvent::AssetChanged(asset),
@@ -155,6 +156,7 @@ pub(super) fn ended(parts: &DraftParts, asset: AssetId) -> OutboxResult<()> {
     };
     parts.events.send(OutboxEvent::AssetChanged(asset));
     parts.loose_file_left(left);
+    parts.room_is_freed();
     if let Some(draft) = draft {
         parts.draft_changed(draft);
     }

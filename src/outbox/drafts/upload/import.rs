@@ -248,7 +248,7 @@ impl SentAsset {
             (Some(record), Some(asked))
                 if record.id == asset && asked.elapsed() < RECORD_IS_NEW =>
             {
-                let (record, asked) = (record.clone(), asked.into_std());
+                let record = record.clone();
                 events.asset_seen(SeenRecord { record, asked });
             }
             _ => events.send(OutboxEvent::AssetChanged(asset)),

@@ -17,11 +17,21 @@ use crate::outbox::ids::DraftId;
 /// counts it.
 pub(super) type Turn = OwnedMutexGuard<()>;
 
-/// Takes room for a new upload of the draft. If the service does not report the free storage, the upload continues.
+/// Takes room for a new upload of the draft. If the service does not report the free storage, the upload continues. A draft
+/// that is cancelled meanwhile leaves the turn to others at once, also while the service does not answer.
 ///
 /// # Errors
 /// What the upload does if nothing can be started now.
 pub(super) async fn take(link: &mut DraftLink) -> Result<Option<Turn>, Flow> {
+    let live = link.live().clone();
+    tokio::select! {
+        biased;
+        () = live.stopped() => Err(Flow::End),
+        taken = take_in_turn(link) => taken,
+    }
+}
+
+async fn take_in_turn(link: &mut DraftLink) -> Result<Option<Turn>, Flow> {
     let needed = {
         let memory = link.parts().memory();
         let draft = memory.state.drafts.get(&link.draft());

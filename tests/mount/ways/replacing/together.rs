@@ -134,6 +134,29 @@ fn a_version_that_is_cancelled_during_its_copy_takes_no_more_files() {
 }
 
 #[test]
+fn a_path_that_something_else_has_for_a_moment_is_waited_for() {
+    needs_fuse!();
+    let Chair {
+        fixture,
+        first,
+        model,
+        old,
+    } = Chair::mounted(&[]);
+    let second = version_of(&first, "2");
+    let version = fixture.path("rawmodels/chair~new");
+    fs::create_dir(&version).unwrap();
+    fs::write(version.join("note.part"), "of somebody else").unwrap();
+    let mut running = Running::start(&mut replace(&second, &model));
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert!(!running.has_ended(), "{}", running.said());
+    run(assetfs("cancel", &version));
+    let output = running.end();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_ne!(id(&model), old);
+    assert_same_files(&second, &model);
+}
+
+#[test]
 fn joining_a_version_under_way_has_it_remove_the_old_one() {
     needs_fuse!();
     let Chair {
