@@ -10,7 +10,7 @@ use super::search::{ModelState, PageOf, PageRequest, Search};
 use super::sql::{columns, record, sql};
 use super::tokens::{OF_TOKEN, TOKEN_NAME, token_name};
 use crate::service::ids::random_uuid;
-use crate::wire::{AssetId, ModelId, TokenId, UploadStatus, UserId};
+use crate::wire::{AssetId, ModelId, NOTE_PREFIX, TokenId, UploadStatus, UserId};
 
 #[derive(Debug)]
 pub struct NewAsset<'a> {
@@ -123,6 +123,17 @@ impl AssetRecords<'_> {
         LISTING
             .page(self.database, (user, None), search, page)
             .await
+    }
+
+    /// The ids of the assets of `user` that a newer, complete asset replaces, as drives have noted.
+    pub async fn ids_of_replaced(self, user: UserId) -> Result<Vec<AssetId>> {
+        let query = "SELECT DISTINCT t.id FROM assets t \
+             JOIN tags g ON g.owner_kind = 'asset' AND g.owner_id > t.id AND g.user_id = t.user_id \
+             AND g.name = $2 || CAST(t.id AS TEXT) \
+             JOIN assets n ON n.id = g.owner_id AND n.upload_status = 'complete' \
+             WHERE t.user_id = $1 ORDER BY t.id";
+        let note = format!("{NOTE_PREFIX}replaces=");
+        self.database.all(sql!(query, user, note.as_str())).await
     }
 
     /// Sets the scale of an asset of `user`.
