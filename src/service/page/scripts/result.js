@@ -157,7 +157,7 @@ function table(left, right) {
     h('div.score', {}, score('Similarity', points(right.score), 'to the source, mean of six views; 100 is equal'),
       score('Size', change(before.bytes, after.bytes)), score('Triangles', change(before.triangles, after.triangles))),
     h('table.numbers', {}, h('caption.unseen', {}, `${left.label} and ${right.label} in numbers`),
-      h('thead', {}, h('tr', {}, h('td', {}), (isSource ? ['Before', 'After'] : [left.label, right.label]).map((title) => h('th', { scope: 'col' }, title)), h('th', { scope: 'col' }, 'Change'))),
+      h('thead', {}, h('tr', {}, h('td', {}), (isSource ? ['Before', 'After'] : [left.label, right.label]).map((title) => h('th.side-name', { scope: 'col' }, title)), h('th', { scope: 'col' }, 'Change'))),
       h('tbody', {}, rows.map(line),
         isSource ? null : h('tr', {}, h('th', { scope: 'row' }, 'Similarity'), h('td', {}, points(left.score)), h('td', {}, points(right.score)), h('td', {})))),
   ];
