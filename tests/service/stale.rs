@@ -1,4 +1,4 @@
-//! Which results the page shows as stale: as drives have noted them, and as a drive would tell.
+//! Which results the page shows as stale and which models as replaced: as drives have noted them, and as a drive would tell.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -18,9 +18,12 @@ async fn result(service: &Fixture, asset: u64, mut body: Value, note: &str) -> S
     id.to_string()
 }
 
+async fn answer(service: &Fixture) -> Value {
+    service.get("/page/stale.json").await.expect(200).json()
+}
+
 async fn stale(service: &Fixture) -> Value {
-    let answer = service.get("/page/stale.json").await.expect(200).json();
-    answer["stale"].clone()
+    answer(service).await["stale"].clone()
 }
 
 #[tokio::test]
@@ -68,7 +71,10 @@ async fn a_result_is_stale_when_its_preset_has_changed_or_its_source_was_replace
     service.json(Method::PUT, &path, note).await.expect(200);
     let replaced = [&named, &numbered, &unnoted, &own].map(|id| (id.clone(), "source_replaced"));
     let replaced: Value = replaced.into_iter().collect();
-    assert_eq!(stale(&service).await, replaced);
+    assert_eq!(
+        answer(&service).await,
+        json!({ "stale": replaced, "replaced": [asset] })
+    );
 
     let anonymous = service.read(&service.url("/page/stale.json")).await;
     anonymous.expect(401);

@@ -1,5 +1,5 @@
-//! Which results of the caller are stale, for the page. What drives have noted in tags says so, as in a drive: the source model
-//! was replaced, or the preset that a text names has another configuration now.
+//! Which results of the caller are stale and which models are replaced, for the page. What drives have noted in tags says so, as
+//! in a drive: a result is stale if its source model was replaced, or if the preset that a text names has another configuration now.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,7 +16,7 @@ use crate::wire::{
     find_preset,
 };
 
-/// Why each stale result is stale, by its id.
+/// Why each stale result is stale, by its id, and the ids of the models that were replaced.
 pub const STALE: &str = "/page/stale.json";
 
 pub async fn list(call: ApiCall) -> JsonReply {
@@ -35,7 +35,8 @@ pub async fn list(call: ApiCall) -> JsonReply {
     }
     let replaced = rapids.ids_of_replaced(call.user).await?;
     stale.extend(replaced.iter().map(|id| (*id, Staleness::SourceReplaced)));
-    Ok(Json(json!({ "stale": stale })))
+    let replaced = call.records().assets().ids_of_replaced(call.user).await?;
+    Ok(Json(json!({ "stale": stale, "replaced": replaced })))
 }
 
 /// A record that cannot be read tells nothing.

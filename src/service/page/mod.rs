@@ -41,8 +41,8 @@ static FILES: &[(&str, &[u8], &str)] = files! {
         "scripts/pictures.js" "scripts/preset_draft.js" "scripts/preset_editor.js" "scripts/preset_preview.js"
         "scripts/preset_summary.js" "scripts/presets.js" "scripts/queue.js" "scripts/reach.js"
         "scripts/references.js" "scripts/result.js" "scripts/results.js" "scripts/selection.js"
-        "scripts/session.js" "scripts/several.js" "scripts/share.js" "scripts/sides.js" "scripts/sign_in.js" "scripts/source3d.js"
-        "scripts/stale.js"
+        "scripts/session.js" "scripts/settings.js" "scripts/several.js" "scripts/share.js" "scripts/sides.js"
+        "scripts/sign_in.js" "scripts/source3d.js" "scripts/stale.js"
         "scripts/tabs.js" "scripts/tags.js" "scripts/transfer.js" "scripts/upload_check.js"
         "scripts/upload_plan.js" "scripts/uploads.js" "scripts/viewer3d.js" "scripts/views.js"
         "scripts/wholeness.js" "scripts/zip.js";

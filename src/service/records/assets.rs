@@ -1,5 +1,7 @@
 //! Records of base assets. `starts` holds their creation by an upload, `imports` holds the steps from an upload to a complete asset.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 use super::database::Result;
@@ -10,7 +12,7 @@ use super::search::{ModelState, PageOf, PageRequest, Search};
 use super::sql::{columns, record, sql};
 use super::tokens::{OF_TOKEN, TOKEN_NAME, token_name};
 use crate::service::ids::random_uuid;
-use crate::wire::{AssetId, ModelId, TokenId, UploadStatus, UserId};
+use crate::wire::{AssetId, ModelId, NOTE_PREFIX, SourceNotes, TokenId, UploadStatus, UserId};
 
 #[derive(Debug)]
 pub struct NewAsset<'a> {
@@ -123,6 +125,21 @@ impl AssetRecords<'_> {
         LISTING
             .page(self.database, (user, None), search, page)
             .await
+    }
+
+    /// The ids of the assets that a newer, complete asset of `user` replaces, as drives have noted.
+    pub async fn ids_of_replaced(self, user: UserId) -> Result<BTreeSet<AssetId>> {
+        let query = "SELECT g.owner_id, g.name FROM tags g \
+             JOIN assets t ON t.id = g.owner_id AND t.upload_status = 'complete' \
+             WHERE g.user_id = $1 AND g.owner_kind = 'asset' AND g.name LIKE $2";
+        let pattern = format!("{NOTE_PREFIX}replaces=%");
+        let statement = sql!(query, user, pattern.as_str());
+        let noted: Vec<(AssetId, String)> = self.database.all(statement).await?;
+        let replaced = noted.iter().filter_map(|(newer, note)| {
+            let older = SourceNotes::of_tags(std::iter::once(note.as_str())).replaces?;
+            (older < *newer).then_some(older)
+        });
+        Ok(replaced.collect())
     }
 
     /// Sets the scale of an asset of `user`.

@@ -303,7 +303,7 @@ await step('source and result are compared in pictures and numbers', async () =>
     const [before, after] = [...document.querySelectorAll('model-viewer')].map((viewer) => viewer.getCameraOrbit());
     return Math.abs(before.theta - 0.611) > 0.1 && Math.abs(before.theta - after.theta) < 0.01 && Math.abs(before.phi - after.phi) < 0.01;
   });
-  assert.match(await page.locator('.captions').textContent(), /^Source.*triangles.*Mobile AR.*triangles.*similar$/);
+  assert.match(await page.locator('.captions').textContent(), /^Source.*triangles.*Mobile AR.*triangles.*similarity [\d.]+$/);
   await judge('compare-3d');
   await page.getByLabel('Slider').check();
   const slider = page.getByRole('slider', { name: /Before and After/ });
@@ -328,6 +328,22 @@ await step('source and result are compared in pictures and numbers', async () =>
   assert.notEqual(await page.locator('.turn img').getAttribute('src'), first);
   const drawn = await page.locator('.turn img').evaluate((image) => image.decode().then(() => image.naturalWidth));
   assert.ok(drawn > 50, 'the pictures are there');
+});
+
+await step('the download is the main action of a result, and its settings are shown', async () => {
+  assert.deepEqual(await page.locator('.view-head .primary').allTextContents(), ['Download']);
+  await page.getByRole('button', { name: 'Download', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(/^Download \d+ files\?$/).waitFor();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Settings' }).click();
+  await dialog.getByText('Settings of Oak chair – Mobile AR').waitFor();
+  assert.match(await dialog.locator('.settings', { hasText: 'Triangles' }).first().textContent(), /At most50,000/);
+  await judge('settings');
+  const saved = page.waitForEvent('download');
+  await dialog.getByRole('button', { name: 'Download as a preset' }).click();
+  assert.equal((await saved).suggestedFilename(), 'Oak chair preset.zip');
+  await dialog.getByRole('button', { name: 'Close' }).click();
 });
 
 await step('a preset is made with the form and the JSON, and a refusal names the key', async () => {
@@ -418,7 +434,17 @@ await step('two results are beside each other', async () => {
   await page.getByLabel('Compare with').selectOption({ index: 1 });
   await page.locator('.captions').getByText('Own settings').waitFor();
   await shown3d(page, 2);
-  assert.match(await page.locator('.captions').textContent(), /Own settings.*similar.*Mobile AR.*similar/);
+  assert.match(await page.locator('.captions').textContent(), /Own settings.*similarity.*Mobile AR.*similarity/);
+  const counted = (await page.locator('.captions').textContent()).match(/[\d,]+(?= triangles)/g);
+  assert.match(await page.locator('table.numbers thead').textContent(), /Own settings.*Mobile AR/);
+  const row = page.getByRole('row', { name: /^Triangles/ });
+  assert.deepEqual((await row.getByRole('cell').allTextContents()).slice(0, 2), counted, 'the numbers are those of the two results');
+  await page.getByRole('row', { name: /^Similarity/ }).waitFor();
+  await judge('compare-results');
+  await page.getByLabel('Compare with').selectOption('source');
+  assert.match(await page.locator('table.numbers thead').textContent(), /Before.*After/);
+  await page.getByLabel('Compare with').selectOption({ index: 1 });
+  await page.locator('.captions').getByText('Own settings').waitFor();
   await page.getByLabel('Side by side').check();
   await page.getByRole('img', { name: /^Own settings/ }).waitFor();
 });
@@ -512,7 +538,7 @@ await step('several are selected, tagged and deleted, and a failed import says w
   await page.getByLabel('Select broken', { exact: true }).click({ modifiers: ['Shift'] });
   const bar = page.getByRole('toolbar', { name: 'Selected' });
   await bar.getByRole('button', { name: 'Tag' }).click();
-  await page.getByRole('dialog').getByLabel('Tags, with commas').fill('waste');
+  await page.getByRole('dialog').getByLabel('Tags, separated by commas').fill('waste');
   await page.getByRole('dialog').getByRole('button', { name: 'Add the tags' }).click();
   await page.getByText('Tagged 2 models.').waitFor();
   await bar.getByRole('button', { name: 'Select nothing' }).click();
@@ -563,6 +589,26 @@ await step('the embed shows the model', async () => {
   await viewer.waitForFunction(() => document.getElementById('model')?.modelIsVisible === true);
   await judge('embed', viewer);
   await viewer.close();
+});
+
+await step('models and results have the names that the drive has', async () => {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const call = async (route, fields) => {
+    const answer = await fetch(new URL(`/api/v2/${route}`, base), fields ? { method: 'PUT', headers, body: JSON.stringify(fields) } : { headers });
+    assert.ok(answer.ok, route);
+    return (await answer.json()).data;
+  };
+  const [newer, older] = await call('rawmodel');
+  const made = (await call('rapidmodel')).find(({ preset_name: preset }) => preset === 'Mobile AR');
+  // As a drive notes a new version, and a text with the name "web".
+  await call(`rawmodel/${newer.id}`, { tags: [`assetfs:replaces=${older.id}`] });
+  await call(`rapidmodel/${made.id}`, { tags: ['assetfs:name=web'] });
+  await place('Models');
+  await page.reload();
+  await page.getByRole('heading', { level: 2, name: `Oak chair~${older.id}`, exact: true }).waitFor();
+  await page.locator('.card', { hasText: 'Oak chair' }).getByText('Replaced').waitFor();
+  await place('Results');
+  await page.getByRole('heading', { level: 2, name: 'Oak chair (web)', exact: true }).waitFor();
 });
 
 await step('the account shows what is left, makes tokens and ends the session', async () => {

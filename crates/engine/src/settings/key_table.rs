@@ -56,7 +56,7 @@ pub enum FormValue {
 
 const PIXELS: &str = "The longer side in pixels; larger images become smaller.";
 const OLDER: &str = "The older form of the limit above, which takes precedence.";
-const ENCODING: &str = "How the images are written; auto keeps the source's format. The viewer of this service does not show ktx2.";
+const ENCODING: &str = "How the images are written; auto keeps the source's format.";
 
 const COUNT: FormValue = FormValue::Count { least: 1 };
 const PERCENT: FormValue = FormValue::Number {
@@ -149,7 +149,7 @@ pub static KEYS: &[Key] = keys! {
     "compressionAndExport.fileExports[].fileType": FORMATS, "Format", "Each file has one.";
     "compressionAndExport.fileExports[].meshCompressionMethod": COMPRESSIONS, "Compression of geometry", "For glb and gltf; auto packs as the source is packed.";
     "compressionAndExport.fileExports[].customScaling": Number { least: 0.0, most: Some(1e9) }, "Scale", "The factor for this file alone.";
-    "compressionAndExport.fileExports[].textureFormat.baseColor": ENCODINGS, "Base colour", ENCODING;
+    "compressionAndExport.fileExports[].textureFormat.baseColor": ENCODINGS, "Base colour", "How the images are written; auto keeps the source's format. A viewer needs KHR_texture_basisu for ktx2; the one of this service has it.";
     "compressionAndExport.fileExports[].textureFormat.emissive": ENCODINGS, "Emissive", ENCODING;
     "compressionAndExport.fileExports[].textureFormat.normal": ENCODINGS, "Normals", ENCODING;
     "compressionAndExport.fileExports[].textureFormat.orm": ENCODINGS, "Occlusion, roughness, metal", ENCODING;

@@ -28,7 +28,7 @@ export async function account({ place, life }) {
     usage,
     h('section', { 'aria-labelledby': 'tokens-title' },
       h('header.view-head', {}, h('h2', { id: 'tokens-title' }, 'Tokens'), h('button', { type: 'button', onclick: act(createToken) }, icon('plus', 18), h('span', {}, 'New token'))),
-      h('div.scroll', { tabindex: '0', role: 'group', 'aria-label': 'Table of the tokens' }, h('table.list', {}, h('thead', {}, h('tr', {}, ['Name', 'Optimizations', 'Last used', 'Made'].map((title) => h('th', { scope: 'col' }, title)), h('td', {}))), tokens))),
+      h('div.scroll', { tabindex: '0', role: 'group', 'aria-label': 'Table of the tokens' }, h('table.list', {}, h('thead', {}, h('tr', {}, COLUMNS.map((title) => h('th', { scope: 'col' }, title)), h('td', {}))), tokens))),
     h('section', { 'aria-labelledby': 'hooks-title' },
       h('header.view-head', {}, h('h2', { id: 'hooks-title' }, 'Webhooks'), h('button', { type: 'button', onclick: act(createHook) }, icon('plus', 18), h('span', {}, 'New webhook'))),
       noHooks, hooks),
@@ -37,6 +37,8 @@ export async function account({ place, life }) {
       h('button.danger', { type: 'button', onclick: act(deleteAccount) }, 'Delete the account')));
   await life.keep(refresh);
 }
+
+const COLUMNS = ['Name', 'Optimizations', 'Last used', 'Made'];
 
 const when = (text) => h('time', { title: exact(text) }, ago(text));
 
@@ -54,7 +56,7 @@ function tokenRow(token, refresh) {
     }
   };
   return h('tr', {}, h('th', { scope: 'row' }, token.name, isOurs ? badge({ word: 'this page', kind: 'plain' }) : null),
-    h('td', {}, number(token.optimization_count ?? 0)), h('td', {}, when(token.last_used_at)), h('td', {}, when(token.created_at)),
+    ...[number(token.optimization_count ?? 0), when(token.last_used_at), when(token.created_at)].map((value, at) => h('td', { 'data-title': COLUMNS[at + 1] }, value)),
     h('td', {}, h('button.small', { type: 'button', 'aria-label': `Delete the token ${token.name}`, onclick: (event) => attempt(event.currentTarget, drop) }, icon('trash', 16))));
 }
 

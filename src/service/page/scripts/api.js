@@ -111,10 +111,15 @@ export async function getIfThere(path) {
   }
 }
 
+/** Fetches a file that needs the token. */
+export const bytesAt = async (path) => (await call('GET', path)).arrayBuffer();
+
 /** Fetches a file that needs the token, and hands it to the browser's downloads. */
-export async function download(path, name, body) {
-  const response = await call(body ? 'POST' : 'GET', path, body);
-  const blob = new Blob([await response.arrayBuffer()], { type: 'application/octet-stream' });
+export const download = async (path, name) => save(await bytesAt(path), name);
+
+/** Hands bytes to the browser's downloads. */
+export function save(content, name) {
+  const blob = new Blob([content], { type: 'application/octet-stream' });
   const link = document.createElement('a');
   link.href = URL.createObjectURL(blob);
   link.download = name;

@@ -3,7 +3,7 @@
 import { fill, h } from './dom.js';
 import { complain } from './notices.js';
 import { stable } from './pictures.js';
-import { caption, nameOf, otherSide } from './sides.js';
+import { caption, labelled, otherSide } from './sides.js';
 import { tabs } from './tabs.js';
 import { viewer3d } from './viewer3d.js';
 import { VIEWS, viewChooser } from './views.js';
@@ -15,13 +15,18 @@ const DRAG_PIXELS = 16;
 
 /**
  * @param {{rapid: any, source: import('./sides.js').Side, sideOf: (format: string) => import('./sides.js').Side, heatOf: (format: string, view: string) => string|null,
- *   formats: string[], others: any[], onFormat: (format: string) => void, signal: AbortSignal}} given `others`: results of the same source
+ *   formats: string[], others: any[],
+ *   onSides: (left: import('./sides.js').Side, right: import('./sides.js').Side) => void, signal: AbortSignal}} given `others`: results of the same source;
+ *   `onSides` hears what is compared, at once and at every change
  */
-export function comparison({ rapid, source, sideOf, heatOf, formats, others, onFormat, signal }) {
+export function comparison({ rapid, source, sideOf, heatOf, formats, others, onSides, signal }) {
   const stage = h('div.compare-stage');
   const views = h('div');
   const bar = h('div.row.wrap.apart');
+  const named = labelled(rapid, others);
   let left = source;
+  /** The result in place of the source, with its label. */
+  let other = null;
   let right = sideOf(formats[0]);
   let format = formats[0];
   let view = null;
@@ -48,27 +53,32 @@ export function comparison({ rapid, source, sideOf, heatOf, formats, others, onF
     }, 'result-view'));
     const ways = MODES.filter(([one]) => can[one]);
     fill(bar, ways.length > 1 && tabs('Way to compare', ways, mode, again((next) => { mode = next; })),
-      formats.length > 1 && tabs('Format', formats.map((one) => [one, one.toUpperCase()]), format, again((next) => {
+      formats.length > 1 && tabs('Format', formats.map((one) => [one, one.toUpperCase()]), format, again(async (next) => {
         format = next;
         right = sideOf(format);
-        onFormat(format);
+        await compareWith(other);
       })), others.length > 0 && partner());
   };
   /** Shows again after a choice; the focus stays on what was chosen. */
-  const again = (change) => (value) => {
-    change(value);
+  const again = (change) => async (value) => {
+    await change(value);
+    if (signal.aborted) return;
     show();
     bar.querySelector(`input[value="${value}"]`)?.focus();
   };
+  /** Puts a result in place of the source, or the source back; what cannot be read stays as it was. */
+  const compareWith = async (next) => {
+    const side = next ? await otherSide(...next, format).catch(complain) : source;
+    if (side) [other, left] = [next, side];
+    if (!signal.aborted) onSides(left, right);
+  };
   const partner = () => {
     const select = h('select', { 'aria-label': 'Compare with', onchange: async () => {
-      const other = others.find(({ id }) => String(id) === select.value);
-      const chosen = other ? await otherSide(other).catch(complain) : source;
+      await compareWith(named.find(([{ id }]) => String(id) === select.value) ?? null);
       if (signal.aborted) return;
-      left = chosen ?? left;
       show();
       bar.querySelector('select')?.focus();
-    } }, h('option', { value: 'source' }, 'Source'), others.map((other) => h('option', { value: String(other.id) }, nameOf(other))));
+    } }, h('option', { value: 'source' }, 'Source'), named.map(([{ id }, label]) => h('option', { value: String(id) }, label)));
     select.value = left.key;
     return h('label.row.compare-with', {}, h('span.hint', {}, 'Compare with'), select);
   };
@@ -83,6 +93,7 @@ export function comparison({ rapid, source, sideOf, heatOf, formats, others, onF
     h('figure', {}, h('img.heat', { src: stable(heatOf(format, view)), alt: `Differences, ${view} view` }),
       h('figcaption', {}, 'Difference from the source', h('span.scale', { 'aria-hidden': 'true' }), h('span.hint', {}, 'equal to different'))));
   const turntableOf = () => turntable(rapid);
+  onSides(left, right);
   show();
   return h('section.compare', { 'aria-label': 'Before and after' }, bar, stage, views);
 }

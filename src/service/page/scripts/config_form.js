@@ -12,8 +12,8 @@ const GROUPS = [
   { start: 'sceneManipulation.', title: 'Scene' },
   { start: 'assetSimplification.', title: 'Simplification' },
   { start: 'workflowSettings.', title: 'Target size' },
-  { start: 'import.', title: 'Import (second layout)' },
-  { start: 'export[].', title: 'Files to write (second layout)', list: 'export', row: 'File', first: { format: { glb: {} } } },
+  { start: 'import.', title: 'Import' },
+  { start: 'export[].', title: 'Files to write, under “export”', list: 'export', row: 'File', first: { format: { glb: {} } } },
 ];
 
 /** @typedef {{path: string, label: string, about: string, value: {kind: string, least?: number, most?: number, options?: string[]}|null, not_done: string|null}} Key */
@@ -24,13 +24,31 @@ const GROUPS = [
  */
 export function configForm({ keys, config, onChange, isFixed }) {
   const element = h('fieldset.config-form', { disabled: isFixed }, h('legend.unseen', {}, 'Settings'));
-  const fields = keys.filter((key) => key.value && !key.not_done);
-  const groups = GROUPS.map((group) => groupOf(group, fields.filter(({ path }) => path.startsWith(group.start)), config, onChange));
+  const groups = GROUPS.map((group) => groupOf(group, keysOf(group, keys), config, onChange));
   const without = withoutEffect(keys, config);
   element.append(...groups.map((group) => group.element), without.element);
   const show = () => [...groups, without].forEach((part) => part.show());
   show();
   return { element, show };
+}
+
+/** The keys of a group that have an effect. */
+const keysOf = (group, keys) => keys.filter((key) => key.value && !key.not_done && key.path.startsWith(group.start));
+
+/**
+ * What a configuration sets, group by group in the words of the form.
+ * @param {Key[]} keys
+ * @returns {{title: string, rows: [string, any][]}[]}
+ */
+export function settingsOf(keys, config) {
+  return GROUPS.flatMap((group) => {
+    const own = keysOf(group, keys);
+    const part = (_, at) => ({
+      title: group.list ? `${group.title}: ${group.row.toLowerCase()} ${at + 1}` : group.title,
+      rows: own.map(({ label, path }) => [label, read(config, path.replace('[]', `[${at}]`))]).filter(([, value]) => value !== undefined),
+    });
+    return Array.from({ length: group.list ? listLength(config, group.list) : 1 }, part).filter(({ rows }) => rows.length > 0);
+  });
 }
 
 function groupOf(group, keys, config, onChange) {
@@ -132,7 +150,7 @@ function numberInput(key, value, step, set) {
 function withoutEffect(keys, config) {
   const list = h('dl');
   const count = h('span.count');
-  const element = h('details.group', {}, h('summary', {}, 'Keys without effect here', count), list);
+  const element = h('details.group', {}, h('summary', {}, 'Settings that this service ignores', count), list);
   const all = keys.filter((key) => key.not_done);
   const show = () => {
     const set = all.filter(({ path }) => !path.includes('[]') && read(config, path) !== undefined);

@@ -51,8 +51,8 @@ function card(embed, refresh) {
     h('div.card-picture', {}, picture(embed.thumbnail)),
     h('div.card-text', {}, h('h2.cut', { title: embed.name }, embed.name),
       h('p.hint', {}, `${embed.rapidModelName ?? ''} · ${counted(embed.view_count, 'view')} · ${ago(embed.created_at)}`),
-      h('div.row.wrap', {},
-        h('a.button.small', { href: embed.url, target: '_blank', rel: 'noopener', 'aria-label': `Open ${embed.name} in a new tab` }, icon('open', 16), 'Open'),
-        h('button.small', { type: 'button', 'aria-label': `Snippet of ${embed.name}`, onclick: () => showSnippet(embed.name, embed.url) }, icon('embeds', 16), 'Snippet'),
-        h('button.small', { type: 'button', 'aria-label': `Delete ${embed.name}`, onclick: (event) => attempt(event.currentTarget, drop) }, icon('trash', 16)))));
+      h('div.row.wrap.actions', {},
+        h('a.button.small', { href: embed.url, target: '_blank', rel: 'noopener', 'aria-label': `Open ${embed.name} in a new tab` }, 'Open'),
+        h('button.small', { type: 'button', 'aria-label': `Snippet of ${embed.name}`, onclick: () => showSnippet(embed.name, embed.url) }, 'Snippet'),
+        h('button.small.icon-only', { type: 'button', 'aria-label': `Delete ${embed.name}`, onclick: (event) => attempt(event.currentTarget, drop) }, icon('trash', 16)))));
 }

@@ -28,10 +28,16 @@ export function bytes(count) {
 export function change(before, after) {
   if (before === after) return 'same';
   if (!before) return '';
-  const percent = ((after - before) / before) * 100;
-  if (Math.abs(percent) < 0.5) return '±0%';
-  return `${percent < 0 ? '−' : '+'}${Math.abs(percent).toFixed(0)}%`;
+  const percent = percentOf(before, after);
+  if (percent === 0) return '±0%';
+  return `${percent < 0 ? '−' : '+'}${Math.abs(percent)}%`;
 }
+
+/** The change in whole percent. */
+const percentOf = (before, after) => (before ? Math.round(((after - before) / before) * 100) : 0);
+
+/** Whether the change is a decrease that `change` shows. */
+export const isLess = (before, after) => percentOf(before, after) < 0;
 
 /** Timestamps come as ISO 8601 or as `YYYY-MM-DD HH:MM:SS` in UTC. */
 export function moment(text) {

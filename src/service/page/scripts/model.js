@@ -13,7 +13,7 @@ import { logs } from './logs.js';
 import { epoch, stable } from './pictures.js';
 import { resultCard, resultKey } from './results.js';
 import { linkButton } from './share.js';
-import { withStaleness } from './stale.js';
+import { replacedBadge, withDriveNames, withStaleness } from './stale.js';
 import { tagEditor } from './tags.js';
 import { ofAsset } from './source3d.js';
 import { viewer3d } from './viewer3d.js';
@@ -24,7 +24,7 @@ export async function model({ place, life, id }) {
   const head = h('header.view-head');
   const stage = h('section.stage', { 'aria-label': 'Model' });
   const facts = h('section.facts', { 'aria-labelledby': 'facts-title' });
-  const list = h('ul.grid.small', { 'aria-label': 'Results' });
+  const list = h('ul.grid.compact', { 'aria-label': 'Results' });
   const none = h('p.hint');
   const made = h('section', { 'aria-labelledby': 'made-title' }, h('h2', { id: 'made-title' }, 'Results'), none, list);
   const cards = new KeyedList(list, resultCard);
@@ -33,11 +33,12 @@ export async function model({ place, life, id }) {
   let onStage = null;
   const refresh = async () => {
     const [{ data: asset }, rapids] = await Promise.all([get(`rawmodel/${id}`), get(`rawmodel/${id}/rapidmodels`).then(({ data }) => withStaleness(data))]);
-    const key = JSON.stringify([{ ...asset, downloads: Object.keys(asset.downloads) }, epoch()], (name, value) => (name === 'url' ? undefined : value));
+    const [named] = await withDriveNames([asset]);
+    const key = JSON.stringify([{ ...asset, downloads: Object.keys(asset.downloads) }, named.name, epoch()], (name, value) => (name === 'url' ? undefined : value));
     if (key !== shown) {
       const renders = assetState(asset).kind === 'good' ? await getIfThere(`rawmodel/${id}/renders`) : null;
       if (life.signal.aborted) return false;
-      showHead(head, asset);
+      showHead(head, asset, named);
       // A tag or a scale changes no picture, so the 3D view stays as it was turned.
       const looks = JSON.stringify([asset.upload_status, asset.progress, asset.error_message, asset.import_status, Boolean(asset.converted_glb), Boolean(renders)]);
       if (looks === pictured) {
@@ -60,20 +61,21 @@ export async function model({ place, life, id }) {
   await life.keep(refresh);
 }
 
-function showHead(head, asset) {
+/** @param named the same model, as a drive names it */
+function showHead(head, asset, named) {
   const state = assetState(asset);
   const isReady = state.kind === 'good';
   const isGlb = asset.format === 'glb';
   const button = (symbol, label, action, { kind = 'button', disabled = !isReady, title = null } = {}) => h(kind, { type: 'button', disabled, title,
     onclick: (event) => attempt(event.currentTarget, action) }, icon(symbol, 18), h('span', {}, label));
   fill(head,
-    h('div.title', {}, h('a.up', { href: '#/models' }, icon('back', 16), 'Models'), h('h1', {}, asset.name), isReady ? null : badge(state)),
+    h('div.title', {}, h('a.up', { href: '#/models' }, icon('back', 16), 'Models'), h('h1', {}, named.name), isReady ? null : badge(state), replacedBadge(named)),
     h('div.row.wrap', {},
       button('spark', 'Optimize', () => optimize(asset), { kind: 'button.primary' }),
       button('embeds', 'Embed', () => createEmbed({ asset }), { disabled: !isReady || !isGlb, title: isGlb ? null : 'A viewer needs a glb. Optimize the model first.' }),
       button('file', 'Convert', () => convert(asset)),
-      linkButton(asset.name),
-      button('trash', 'Delete', () => deleteModel(asset), { disabled: false })));
+      linkButton(named.name),
+      button('trash', 'Delete', () => deleteModel(named), { disabled: false })));
 }
 
 async function deleteModel(asset) {
@@ -93,7 +95,7 @@ function showStage(stage, asset, renders, signal) {
       changed();
     }) }, icon('retry', 18), 'Import again');
     fill(stage, problemBox({ message: asset.error_message ?? state.word },
-      h('div', {}, h('p.hint', {}, 'Once that is mended, import the model again, or upload it again. If a file was missing, upload the whole folder.'), again)));
+      [h('p.hint', {}, 'After fixing this, import the model again or upload it again. If a file was missing, upload the whole folder.'), again]));
     return;
   }
   if (state.kind !== 'good') {
@@ -157,10 +159,10 @@ function showFacts(place, asset, signal) {
     h('h3', {}, 'Scale'), scaleField(asset),
     h('h3', {}, 'Files'), downloadList(asset),
     warned(asset, signal),
-    logs({ warning: asset.downloads['warning.log'], error: asset.downloads['error.log'], info: asset.downloads['info.log'] }));
+    logs({ error: asset.downloads['error.log'], info: asset.downloads['info.log'] }));
 }
 
-/** More warnings are only in the log. */
+/** More warnings are only in the file. */
 const MAX_WARNINGS = 50;
 
 /** What the import warned of: models of a zip that were left out, textures that are missing. */
@@ -172,10 +174,11 @@ function warned(asset, signal) {
     text(stable(url), signal).then((content) => {
       const lines = content.split('\n').filter((line) => line.trim());
       const more = lines.length - MAX_WARNINGS;
-      fill(list, lines.slice(0, MAX_WARNINGS).map((line) => h('li', {}, line)), more > 0 && h('li', {}, `${number(more)} more are in the log below.`));
+      fill(list, lines.slice(0, MAX_WARNINGS).map((line) => h('li', {}, line)), more > 0 && h('li', {}, h('a', { href: url, download: 'warning.log' }, `${number(more)} more`)));
       section.hidden = lines.length === 0;
-    }).catch(() => {
-      // The log below says why it cannot be read.
+    }).catch((problem) => {
+      fill(list, h('li', {}, problem.message));
+      section.hidden = signal.aborted;
     });
   }
   return section;

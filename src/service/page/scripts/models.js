@@ -5,6 +5,7 @@ import { h } from './dom.js';
 import { ago, assetState, bytes } from './format.js';
 import { gallery } from './gallery.js';
 import { convertSelected, deleteSelected, downloadModels, optimizeSelected, tagSelected } from './several.js';
+import { noted, replacedBadge, withDriveNames } from './stale.js';
 import { uploadButton } from './uploads.js';
 
 /** @type {() => import('./gallery.js').Kind} */
@@ -12,8 +13,8 @@ const kind = () => ({
   title: 'Models', one: 'model', section: 'models', api: 'rawmodel', head: uploadButton(),
   states: [['ready', 'Complete'], ['busy', 'Importing'], ['failed', 'Failed'], ['unfinished', 'Uploading']],
   formats: async () => (await serviceFacts()).formats.read.map(({ extension }) => extension),
-  key: (item) => JSON.stringify([item.id, item.upload_status, item.progress, item.tags, item.name, item.has_warnings, Boolean(item.downloads['thumb.jpg'])]),
-  card, nothing, complete: withProgress,
+  key: (item) => JSON.stringify([item.id, item.upload_status, item.progress, item.tags, item.name, item.has_warnings, item.replaced, Boolean(item.downloads['thumb.jpg'])]),
+  card, nothing, complete: async (items) => withDriveNames(await withProgress(items)),
   isBusy: (item) => assetState(item).kind === 'busy',
   actions: [
     { symbol: 'spark', label: 'Optimize', run: optimizeSelected },
@@ -24,7 +25,11 @@ const kind = () => ({
   ],
 });
 
-export const models = (view) => gallery(kind(), view);
+export function models(view) {
+  // Asked for beside the list, not after it.
+  noted();
+  return gallery(kind(), view);
+}
 
 /** Models whose progress is asked for at each turn. More would use up the requests that an account has. */
 const MAX_WATCHED = 12;
@@ -49,7 +54,7 @@ function card(asset) {
         h('h2.cut', { title: asset.name }, asset.name),
         h('p.hint', {}, [asset.format?.toUpperCase(), bytes(asset.size), ago(asset.created_at)].filter(Boolean).join(' · ')),
         state.kind === 'bad' && asset.error_message ? h('p.reason', { title: asset.error_message }, asset.error_message) : null,
-        h('div.row.wrap', {}, state.kind === 'good' ? null : badge(state), warnings(asset), tagList(asset.tags)))));
+        h('div.row.wrap', {}, state.kind === 'good' ? null : badge(state), replacedBadge(asset), warnings(asset), tagList(asset.tags)))));
 }
 
 /** A sign that the job warned of something, which the model's page shows. */

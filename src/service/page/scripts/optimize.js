@@ -48,7 +48,7 @@ async function choosePreset({ title, count, name = null, note = '', submit }) {
     title, action: 'Optimize', wide: true,
     body: [
       h('div.preset-choices', {}, [['Your presets', own], ...groups, ['Other', rest]].map(group)),
-      h('div.columns', {}, name, h('label.field', {}, h('span', {}, 'Tags, with commas'), h('input', { name: 'tags' }))),
+      h('div.columns', {}, name, h('label.field', {}, h('span', {}, 'Tags, separated by commas'), h('input', { name: 'tags' }))),
       h('p.hint', {}, `Costs ${number(count)} of ${number(points.rapidpoints)} points. ${note}`),
     ],
     submit: (form) => {

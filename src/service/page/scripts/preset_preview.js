@@ -8,6 +8,7 @@ import { bytes, change, failureOf, number, rapidState } from './format.js';
 import { icon } from './icons.js';
 import { ask, attempt, problemBox, say } from './notices.js';
 import { reportOf, formatsOf } from './sides.js';
+import { withDriveNames } from './stale.js';
 
 /** How many models the dialog offers. */
 const OFFERED = 8;
@@ -77,7 +78,7 @@ export function preview({ config, signal }) {
 async function chooseModel(config) {
   const list = h('div.model-choices');
   const show = async (words) => {
-    const { data } = await get(query('rawmodel', { q: words, state: 'ready', itemsPerPage: OFFERED }));
+    const data = await withDriveNames((await get(query('rawmodel', { q: words, state: 'ready', itemsPerPage: OFFERED }))).data);
     fill(list, data.map((asset, at) => h('label.preset-choice', {}, h('input', { type: 'radio', name: 'model', value: asset.id, required: true, checked: at === 0 }),
       picture(asset.downloads['thumb.jpg']), h('span', {}, h('strong', {}, asset.name), h('span.hint', {}, `${asset.format.toUpperCase()} · ${bytes(asset.size)}`)))),
     data.length ? null : h('p.hint', {}, words ? 'No model matches.' : 'There is no model yet. Upload one first.'));

@@ -3,6 +3,7 @@ import { get } from './api.js';
 import { KeyedList, badge, empty, progress } from './cards.js';
 import { fill, h } from './dom.js';
 import { ago, assetState, failureOf, rapidState, stepOf } from './format.js';
+import { resultName } from './tags.js';
 
 /** Imports are looked for among so many of the newest models. */
 const NEWEST = 50;
@@ -39,7 +40,7 @@ async function importJob({ asset, state }) {
 
 function optimization(rapid) {
   const state = rapidState(rapid);
-  return { href: `#/results/${rapid.id}`, kind: rapid.preset_name ?? 'Own settings', name: rapid.name, state, percent: rapid.progress,
+  return { href: `#/results/${rapid.id}`, kind: rapid.preset_name ?? 'Own settings', name: resultName(rapid), state, percent: rapid.progress,
     note: state.kind === 'bad' ? failureOf(rapid) : stepOf(rapid), since: rapid.created_at };
 }
 

@@ -1,18 +1,20 @@
 // One optimized model beside its source: pictures, numbers, files, and what can be done with it.
-import { download, get, getIfThere, remove } from './api.js';
+import { get, getIfThere, remove } from './api.js';
 import { badge, progress } from './cards.js';
 import { comparison } from './compare.js';
 import { fill, h, refill } from './dom.js';
-import { ago, bytes, change, exact, failureOf, number, rapidState, stepOf } from './format.js';
+import { ago, bytes, change, exact, failureOf, isLess, number, rapidState, stepOf } from './format.js';
 import { createEmbed } from './embed_dialog.js';
 import { icon } from './icons.js';
 import { logs } from './logs.js';
 import { epoch } from './pictures.js';
-import { formatsOf, reportOf, resultSide, sourceSide } from './sides.js';
+import { formatsOf, labelOf, reportOf, resultSide, sourceSide } from './sides.js';
 import { ask, attempt, problemBox, say } from './notices.js';
+import { downloadResults } from './several.js';
+import { showSettings } from './settings.js';
 import { linkButton } from './share.js';
-import { staleBadge, staleLine, withStaleness } from './stale.js';
-import { tagEditor } from './tags.js';
+import { staleBadge, staleLine, withDriveNames, withStaleness } from './stale.js';
+import { resultName, tagEditor } from './tags.js';
 
 export async function result({ place, life, id }) {
   const head = h('header.view-head');
@@ -37,7 +39,8 @@ export async function result({ place, life, id }) {
     }
     shown = key;
     renew = null;
-    showHead(head, rapid);
+    const [source] = await withDriveNames(rapid.rawmodel ? [rapid.rawmodel] : []);
+    showHead(head, rapid, source);
     const state = rapidState(rapid);
     if (state.kind === 'good') renew = await showDone(body, rapid, tags, life.signal);
     else if (state.kind === 'bad') showFailed(body, rapid);
@@ -48,22 +51,27 @@ export async function result({ place, life, id }) {
   await life.keep(refresh);
 }
 
-function showHead(head, rapid) {
+function showHead(head, rapid, source) {
   const state = rapidState(rapid);
-  const source = rapid.rawmodel;
   const canEmbed = Boolean(rapid.downloads.glb);
+  const hasFiles = Object.keys(rapid.downloads.all ?? {}).length > 0;
+  const button = (symbol, label, action, { kind = 'button', disabled = false, title = null } = {}) => h(kind, { type: 'button', disabled, title,
+    onclick: (event) => attempt(event.currentTarget, action) }, icon(symbol, 18), h('span', {}, label));
   fill(head,
     h('div.title', {}, h('a.up', { href: source ? `#/models/${source.id}` : '#/results' }, icon('back', 16), source?.name ?? 'Results'),
-      h('h1', {}, rapid.preset_name ? `${rapid.name} – ${rapid.preset_name}` : rapid.name), state.kind === 'good' ? staleBadge(rapid) : badge(state)),
+      h('h1', {}, titleOf(rapid)), state.kind === 'good' ? staleBadge(rapid) : badge(state)),
     h('div.row.wrap', {},
-      h('button.primary', { type: 'button', disabled: !canEmbed, title: canEmbed ? null : 'A viewer needs a glb among the files.', onclick: (event) => attempt(event.currentTarget, () => createEmbed({ rapid })) }, icon('embeds', 18), h('span', {}, 'Embed')),
-      h('button', { type: 'button', onclick: (event) => attempt(event.currentTarget, () => download(`rapidmodel/${rapid.id}/download/preset`, `${rapid.name} preset.zip`)) }, icon('presets', 18), h('span', {}, 'Settings')),
-      linkButton(rapid.name),
-      h('button', { type: 'button', onclick: (event) => attempt(event.currentTarget, () => deleteResult(rapid)) }, icon('trash', 18), h('span', {}, 'Delete'))));
+      button('download', 'Download', () => downloadResults([rapid]), { kind: 'button.primary', disabled: !hasFiles }),
+      button('embeds', 'Embed', () => createEmbed({ rapid }), { disabled: !canEmbed, title: canEmbed ? null : 'A viewer needs a glb among the files.' }),
+      button('presets', 'Settings', () => showSettings(rapid, titleOf(rapid))),
+      linkButton(resultName(rapid)),
+      button('trash', 'Delete', () => deleteResult(rapid))));
 }
 
+const titleOf = (rapid) => (rapid.preset_name ? `${resultName(rapid)} – ${rapid.preset_name}` : resultName(rapid));
+
 async function deleteResult(rapid) {
-  const sure = await ask({ title: `Delete this result of ${rapid.name}?`, danger: true, action: 'Delete the result',
+  const sure = await ask({ title: `Delete the result ${resultName(rapid)}?`, danger: true, action: 'Delete the result',
     body: h('p', {}, 'Its files, pictures and embeds are removed for good. The source stays.'), submit: () => remove(`rapidmodel/${rapid.id}`) });
   if (sure === null) return;
   say('The result was deleted.');
@@ -83,8 +91,8 @@ function showBusy(body, rapid, state) {
 
 function showFailed(body, rapid) {
   fill(body, problemBox({ message: failureOf(rapid) ?? 'The optimization failed.' },
-    h('div', {}, h('p.hint', {}, 'Change the preset or the model, then optimize again. The log has the details.'),
-      rapid.rawmodel ? h('a.button', { href: `#/models/${rapid.rawmodel.id}` }, 'To the model') : null)),
+    [h('p.hint', {}, 'Change the preset or the model, then optimize again. The log has the details.'),
+      rapid.rawmodel ? h('a.button', { href: `#/models/${rapid.rawmodel.id}` }, 'To the model') : null]),
     logs({ error: rapid.rpd_error, warning: rapid.rpd_warnings }));
 }
 
@@ -98,8 +106,7 @@ async function showDone(body, rapid, tags, signal) {
   if (signal.aborted) return null;
   const byFormat = new Map(formats.map((format, at) => [format, reports[at]]));
   const numbers = h('section.facts', { 'aria-labelledby': 'numbers-title' });
-  const showNumbers = (format) => fill(numbers, h('h2', { id: 'numbers-title' }, 'Numbers'), table(byFormat.get(format)));
-  showNumbers(formats[0]);
+  const showNumbers = (left, right) => fill(numbers, h('h2', { id: 'numbers-title' }, 'Numbers'), table(left, right));
   const fileList = h('div', {}, files(rapid));
   const warnings = [...new Set(reports.flatMap((report) => report?.warnings ?? []))];
   const side = h('div.side-column', {}, staleLine(rapid), numbers,
@@ -108,9 +115,9 @@ async function showDone(body, rapid, tags, signal) {
     h('section', {}, h('h2', {}, 'Tags'), tags),
     h('p.hint', {}, 'Made ', h('time', { title: exact(rapid.created_at) }, ago(rapid.created_at)), ` by engine ${rapid.engine_core_version}.`));
   const pictures = comparison({
-    rapid, formats, signal, onFormat: showNumbers,
-    source: sourceSide({ asset: asset?.data, renders, report: reports[0] }),
-    sideOf: (format) => resultSide({ label: rapid.preset_name ?? 'Result', rapid, format, renders, report: byFormat.get(format) }),
+    rapid, formats, signal, onSides: showNumbers,
+    source: sourceSide({ asset: asset?.data, renders, report: reports.find(Boolean) }),
+    sideOf: (format) => resultSide({ label: labelOf(rapid), rapid, format, renders, report: byFormat.get(format) }),
     heatOf: (format, view) => renders?.[`${format}-${view}__diff.png`] ?? null,
     others: (related?.data ?? []).filter((other) => other.id !== rapid.id && rapidState(other).kind === 'good'),
   });
@@ -129,36 +136,39 @@ async function showDone(body, rapid, tags, signal) {
  */
 const MIN_GAIN = 0.02;
 
-/** The numbers before and after. */
-function table(report) {
-  if (!report) return h('p.hint', {}, 'There is no report for this result.');
-  const { source, result: made } = report;
+/** The numbers of what is compared. @param {import('./sides.js').Side} left the source, or another result of it @param {import('./sides.js').Side} right */
+function table(left, right) {
+  if (!left.counts || !right.counts) return h('p.hint', {}, 'There is no report for this result.');
+  const [before, after] = [left.counts, right.counts];
+  const isSource = left.key === 'source';
   const rows = [
-    ['Triangles', source.triangles, made.triangles, number],
-    ['Vertices', source.vertices, made.vertices, number],
-    ['Meshes', source.meshes, made.meshes, number],
-    ['Materials', source.materials, made.materials, number],
-    ['Textures', source.textures, made.textures, number],
-    ['Largest texture', source.largest_texture, made.largest_texture, (pixels) => `${number(pixels)} px`],
-    ['Size', source.bytes, report.size, bytes],
+    ['Triangles', 'triangles', number],
+    ['Vertices', 'vertices', number],
+    ['Meshes', 'meshes', number],
+    ['Materials', 'materials', number],
+    ['Textures', 'textures', number],
+    ['Largest texture', 'largest_texture', (pixels) => `${number(pixels)} px`],
+    ['Size', 'bytes', bytes],
   ];
-  const line = ([name, before, after, write]) => h('tr', {}, h('th', { scope: 'row' }, name), h('td', {}, write(before)), h('td', {}, write(after)),
-    h(after < before ? 'td.less' : 'td', {}, change(before, after), name === 'Size' && after > before * (1 - MIN_GAIN) && noGain(before, after)));
+  const line = ([name, key, write]) => h('tr', {}, h('th', { scope: 'row' }, name), h('td', {}, write(before[key])), h('td', {}, write(after[key])),
+    h(isLess(before[key], after[key]) ? 'td.less' : 'td', {}, change(before[key], after[key]),
+      isSource && key === 'bytes' && after.bytes > before.bytes * (1 - MIN_GAIN) && noGain(before.bytes, after.bytes)));
   return [
-    h('div.score', {}, score('Similarity', report.avgScore, 'mean of six views; 100 is equal'), score('Size', null, '', change(source.bytes, report.size)), score('Triangles', null, '', change(source.triangles, made.triangles))),
-    h('table.numbers', {}, h('caption.unseen', {}, 'Source and result in numbers'),
-      h('thead', {}, h('tr', {}, h('td', {}), h('th', { scope: 'col' }, 'Before'), h('th', { scope: 'col' }, 'After'), h('th', { scope: 'col' }, 'Change'))),
-      h('tbody', {}, rows.map(line))),
+    h('div.score', {}, score('Similarity', points(right.score), 'to the source, mean of six views; 100 is equal'),
+      score('Size', change(before.bytes, after.bytes)), score('Triangles', change(before.triangles, after.triangles))),
+    h('table.numbers', {}, h('caption.unseen', {}, `${left.label} and ${right.label} in numbers`),
+      h('thead', {}, h('tr', {}, h('td', {}), (isSource ? ['Before', 'After'] : [left.label, right.label]).map((title) => h('th.side-name', { scope: 'col' }, title)), h('th', { scope: 'col' }, 'Change'))),
+      h('tbody', {}, rows.map(line),
+        isSource ? null : h('tr', {}, h('th', { scope: 'row' }, 'Similarity'), h('td', {}, points(left.score)), h('td', {}, points(right.score)), h('td', {})))),
   ];
 }
+
+const points = (similarity) => (similarity === null ? '–' : similarity.toFixed(1));
 
 const noGain = (before, after) => h('p', {}, h('span.badge.busy', { title: `${after > before ? 'Larger' : 'Hardly smaller'} than the source. If the settings ask for less, the warnings say why.` },
   after > before ? 'Larger' : 'No gain'));
 
-function score(name, value, note, words) {
-  const shown = words ?? (value === null || value === undefined ? '–' : value.toFixed(1));
-  return h('div', { title: note || null }, h('strong', {}, shown), h('span', {}, name));
-}
+const score = (name, value, note = null) => h('div', { title: note }, h('strong', {}, value), h('span', {}, name));
 
 function files(rapid) {
   const all = Object.entries(rapid.downloads.all);

@@ -7,6 +7,7 @@ import { gallery } from './gallery.js';
 import { warnings } from './models.js';
 import { deleteSelected, downloadResults, tagSelected } from './several.js';
 import { staleBadge, withStaleness } from './stale.js';
+import { resultName } from './tags.js';
 
 /** @type {import('./gallery.js').Kind} */
 const KIND = {
@@ -53,14 +54,14 @@ export function resultCard(rapid) {
       h('div.card-picture', {}, picture(rapid.thumbnail?.first),
         state.kind === 'busy' ? progress(rapid.progress || null, `${rapid.name}: ${state.word}`) : null),
       h('div.card-text', {},
-        h('h2.cut', { title: rapid.name }, rapid.name),
+        h('h2.cut', { title: resultName(rapid) }, resultName(rapid)),
         h('p.cut', {}, rapid.preset_name ?? 'Own settings'),
         h('p.hint', {}, facts.filter(Boolean).join(' · ')),
         reason ? h('p.reason', { title: reason }, reason) : null,
         h('div.row.wrap', {},
           state.kind === 'good' ? null : badge(state),
           staleBadge(rapid),
-          score === null ? null : h('span.badge.plain', { title: 'Similarity to the source, mean of six views' }, `${score.toFixed(1)} similar`),
+          score === null ? null : h('span.badge.plain', { title: 'Similarity to the source, mean of six views' }, `Similarity ${score.toFixed(1)}`),
           warnings(rapid),
           tagList(rapid.tags)))));
 }

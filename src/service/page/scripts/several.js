@@ -36,7 +36,7 @@ export const optimizeSelected = async (assets) => {
 /** @param {string} api `rawmodel` or `rapidmodel` */
 export const tagSelected = (api, one) => async (items) => {
   const tags = await ask({ title: `Tag ${counted(items.length, one)}`, action: 'Add the tags',
-    body: h('label.field', {}, h('span', {}, 'Tags, with commas'), h('input', { name: 'tags', required: true, maxlength: 1000 })),
+    body: h('label.field', {}, h('span', {}, 'Tags, separated by commas'), h('input', { name: 'tags', required: true, maxlength: 1000 })),
     submit: (form) => {
       const names = new FormData(form).get('tags').split(',').map((tag) => tag.trim()).filter(Boolean);
       if (names.length === 0) throw new Problem('Write at least one tag.');

@@ -1,4 +1,5 @@
-// Results that are stale: the service knows it from the notes of drives, and the words are those of `assetfs list`.
+// Results that are stale and models that were replaced: the service knows it from the notes of drives, and the words are those of
+// `assetfs list`.
 import { get } from './api.js';
 import { h } from './dom.js';
 
@@ -15,12 +16,25 @@ document.addEventListener('assetfs:changed', () => {
   asked = null;
 });
 
-/** Gives each result `stale`: why it is, or `null`. Without an answer, none is. */
+/** What the service knows. Without an answer, nothing is stale or replaced. */
+export function noted() {
+  if (!asked || performance.now() - asked.at > MAX_AGE_MS) asked = { at: performance.now(), answer: get('../../page/stale.json').catch(() => ({ stale: {}, replaced: [] })) };
+  return asked.answer;
+}
+
+/** Gives each result `stale`: why it is, or `null`. */
 export async function withStaleness(rapids) {
-  if (!asked || performance.now() - asked.at > MAX_AGE_MS) asked = { at: performance.now(), answer: get('../../page/stale.json').catch(() => ({ stale: {} })) };
-  const { stale } = await asked.answer;
+  const { stale } = await noted();
   return rapids.map((rapid) => ({ ...rapid, stale: stale[rapid.id] ?? null }));
 }
+
+/** Names each model as a drive does: one that was replaced has `~` and its id behind its name, and is `replaced`. */
+export async function withDriveNames(assets) {
+  const replaced = new Set((await noted()).replaced);
+  return assets.map((asset) => (replaced.has(asset.id) ? { ...asset, replaced: true, name: `${asset.name}~${asset.id}` } : asset));
+}
+
+export const replacedBadge = ({ replaced }) => (replaced ? h('span.badge.idle', { title: 'A newer version has the name of this model.' }, 'Replaced') : null);
 
 export const staleBadge = ({ stale }) => (stale ? h('span.badge.busy', { title: `${REASONS[stale]} “assetfs run --stale” runs it again.` }, 'Stale') : null);
 

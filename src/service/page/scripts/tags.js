@@ -8,6 +8,22 @@ import { attempt, complain } from './notices.js';
 /** The tags of users, without those that a drive sets for itself (`is_own_tag` in wire/tag.rs). */
 export const ofPeople = (tags) => tags.filter(({ name }) => !/^assetfs(:|-[0-9a-f]{32}$)/.test(name));
 
+const NAME_NOTE = 'assetfs:name=';
+
+/** A result with the name of the text in `optimize/` that it was made with, as drives note it: `chair (web)`; else its plain name. */
+export function resultName({ name, tags = [] }) {
+  const note = tags.find((tag) => tag.name.startsWith(NAME_NOTE));
+  return note ? `${name} (${decoded(note.name.slice(NAME_NOTE.length))})` : name;
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /** @param {{id: number, name: string}[]} tags @param {string} path of the model in the API */
 export function tagEditor(tags, path) {
   const shown = ofPeople(tags);

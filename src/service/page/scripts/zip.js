@@ -1,4 +1,4 @@
-// Reads single files out of a zip on the storage, by ranges of bytes: a small model in a large zip needs no download of it all.
+// Reads single files out of a zip: of one on the storage by ranges of bytes, so a small model in a large zip needs no download of it all.
 // The service has checked the zip when it imported it; what does not fit here is refused all the same.
 import { Problem } from './api.js';
 import { stable } from './pictures.js';
@@ -21,8 +21,13 @@ const DEFLATED = 8;
 /** @typedef {{path: string, size: number, read: () => Promise<ArrayBuffer>}} Member */
 
 /** The files in the zip at `url`. @returns {Promise<Member[]>} */
-export async function membersOf(url, signal) {
-  const part = (from, to) => bytesOf(url, from, to, signal);
+export const membersOf = (url, signal) => members((from, to) => bytesOf(url, from, to, signal));
+
+/** The files in a zip that is here. @param {ArrayBuffer} zip @returns {Promise<Member[]>} */
+export const membersIn = (zip) => members(async (from, to) => ({ view: new DataView(zip.slice(from, to + 1)), total: zip.byteLength }));
+
+/** @param {(from: number, to: number) => Promise<{view: DataView, total: number}>} part the bytes from `from` to `to`, both included */
+async function members(part) {
   const { total } = await part(0, 0);
   const tail = (await part(Math.max(0, total - END_BYTES), total - 1)).view;
   let at = tail.byteLength - END_RECORD_BYTES;
