@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use assetfs::client::{Client, ClientError};
+use assetfs::client::{Client, ClientError, PutReply};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 
@@ -21,6 +21,16 @@ fn in_chunks(
         .map(|chunk| Ok(Bytes::copy_from_slice(chunk)))
         .collect();
     stream::iter(chunks)
+}
+
+/// Sends a file in small pieces.
+async fn send(server: &FaultServer, file: &[u8]) -> Result<PutReply, ClientError> {
+    let (client, url) = (client_of(server), signed(server, "a"));
+    let transfers = client.transfers();
+    let open = || in_chunks(file, 100);
+    transfers
+        .put_file(&url, file.len() as u64, open, |_| {})
+        .await
 }
 
 #[tokio::test]
@@ -114,16 +124,7 @@ async fn a_file_that_the_storage_does_not_take_is_sent_once_and_the_caller_decid
     ];
     for reply in replies {
         let server = FaultServer::start(move |_, _| reply.clone());
-        let error = client_of(&server)
-            .transfers()
-            .put_file(
-                &signed(&server, "a"),
-                1000,
-                || in_chunks(&file, 100),
-                |_| {},
-            )
-            .await
-            .unwrap_err();
+        let error = send(&server, &file).await.unwrap_err();
         assert!(error.is_transient(), "{error}");
         assert_eq!(server.count(), 1, "{error}");
     }
@@ -133,16 +134,7 @@ async fn a_file_that_the_storage_does_not_take_is_sent_once_and_the_caller_decid
 async fn a_file_is_sent_twice_over_connections_that_break() {
     let server = FaultServer::start(|_, _| Reply::hang_up());
     let file = content(1000);
-    let error = client_of(&server)
-        .transfers()
-        .put_file(
-            &signed(&server, "a"),
-            1000,
-            || in_chunks(&file, 100),
-            |_| {},
-        )
-        .await
-        .unwrap_err();
+    let error = send(&server, &file).await.unwrap_err();
     assert!(error.is_transient(), "{error}");
     assert_eq!(server.count(), 2);
 }
@@ -269,16 +261,7 @@ async fn sending_follows_a_redirect_that_keeps_the_method() {
         _ => Reply::new(307, &[("location", "/moved")], ""),
     });
     let file = content(1000);
-    client_of(&server)
-        .transfers()
-        .put_file(
-            &signed(&server, "a"),
-            1000,
-            || in_chunks(&file, 100),
-            |_| {},
-        )
-        .await
-        .unwrap();
+    send(&server, &file).await.unwrap();
     assert!(server.asked()[1].body == file);
 }
 
@@ -295,16 +278,7 @@ async fn a_redirect_that_asks_for_another_method_or_names_no_target_is_refused_w
             .into_iter()
             .collect();
         let server = FaultServer::start(move |_, _| Reply::new(status, &headers, ""));
-        let error = client_of(&server)
-            .transfers()
-            .put_file(
-                &signed(&server, "a"),
-                1000,
-                || in_chunks(&file, 100),
-                |_| {},
-            )
-            .await
-            .unwrap_err();
+        let error = send(&server, &file).await.unwrap_err();
         assert!(error.to_string().contains(reason), "{error}");
         let says_no_target = error.to_string().contains("without a valid target");
         assert_eq!(says_no_target, target.is_none(), "{error}");

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, assetfs, fails, read, request, run, text, wait_until};
+use crate::support::{Fixture, assetfs, fails, read, request, run, text, wait_until};
 
 /// A GLB whose header declares more bytes than the file has.
 fn truncated_glb() -> Vec<u8> {
@@ -164,18 +164,4 @@ fn a_missing_mount_point_is_made_and_a_dead_mount_cleared() {
     assert_eq!(error.raw_os_error(), Some(107), "ENOTCONN");
     fixture.mount(&[]);
     wait_until("the drive answers", || fixture.path("rawmodels").is_dir());
-}
-
-#[test]
-fn without_an_account_and_without_a_terminal_mount_is_wrong_use() {
-    let scratch = tempfile::tempdir().unwrap();
-    let said = fails(
-        Command::new(ASSETFS)
-            .arg("mount")
-            .arg(scratch.path().join("mnt"))
-            .env("XDG_CONFIG_HOME", scratch.path())
-            .env_remove("ASSETFS_BASE_URL"),
-        2,
-    );
-    assert!(said.contains("--local"), "{said}");
 }

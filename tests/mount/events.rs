@@ -99,9 +99,8 @@ fn every_step_of_a_model_and_its_optimization_is_an_event_until_it_is_deleted() 
     assert!(complete["time"].as_str().unwrap().ends_with('Z'));
     let seen: Vec<_> = events.seen.iter().map(|event| &event["state"]).collect();
     assert!(seen.iter().any(|state| *state == "importing"), "{seen:?}");
-    run(Command::new("cp")
-        .arg(fixture.path("presets/factory/Web Viewer.json"))
-        .arg(fixture.path("rawmodels/square/optimize/web.json")));
+    let preset = fixture.path("presets/factory/Web Viewer.json");
+    fixture.copy_in(preset, "rawmodels/square/optimize/web.json");
     let web = "/rawmodels/square/optimize/web.json";
     events.until(&[("kind", "created"), ("item", "rapid_model")]);
     events.until(&[("path", web), ("item", "job"), ("state", "done")]);

@@ -117,9 +117,8 @@ fn a_result_and_its_status_appear_for_watchers_and_own_work_is_reported_once() {
     fixture.wait("rawmodels/square");
     let mut results = Watcher::of(&fixture, "rapidmodels");
     let mut jobs = Watcher::of(&fixture, "rawmodels/square/optimize");
-    run(Command::new("cp")
-        .arg(fixture.path("presets/factory/Web Viewer.json"))
-        .arg(fixture.path("rawmodels/square/optimize/web.json")));
+    let preset = fixture.path("presets/factory/Web Viewer.json");
+    fixture.copy_in(preset, "rawmodels/square/optimize/web.json");
     results.until_folder_appears(&fixture.path("rapidmodels/square"));
     jobs.until(&fixture.path("rawmodels/square/optimize/web"), |kind| {
         matches!(kind, EventKind::Create(_))

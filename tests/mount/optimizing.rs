@@ -14,9 +14,8 @@ fn a_dropped_factory_preset_runs_once_and_its_result_is_read_through_the_link() 
     needs_fuse!();
     let fixture = Fixture::new();
     fixture.add_model();
-    run(Command::new("cp")
-        .arg(fixture.path("presets/factory/Web Viewer.json"))
-        .arg(fixture.path("rawmodels/model/optimize/web.json")));
+    let preset = fixture.path("presets/factory/Web Viewer.json");
+    fixture.copy_in(preset, "rawmodels/model/optimize/web.json");
     fixture.wait("rawmodels/model/optimize/web.json");
     let out = fixture.scratch.path().join("out");
     fs::create_dir(&out).unwrap();

@@ -121,9 +121,7 @@ fn a_zip_with_junk_inside_comes_in_as_a_loose_file() {
         return;
     };
     let fixture = Fixture::new();
-    run(Command::new("cp")
-        .arg(&zip)
-        .arg(fixture.path("rawmodels/spot.zip")));
+    fixture.copy_in(&zip, "rawmodels/spot.zip");
     fixture.wait("rawmodels/spot.zip");
     assert_eq!(fixture.only_asset()["name"], "spot");
     optimize_and_judge(&fixture, "spot");
@@ -201,10 +199,7 @@ fn unusual_names_come_in_by_cp_r() {
         return;
     };
     let fixture = Fixture::new();
-    run(Command::new("cp")
-        .arg("-r")
-        .arg(&source)
-        .arg(fixture.path("rawmodels/unusual names")));
+    fixture.copy_in(&source, "rawmodels/unusual names");
     is_the_one_asset(&fixture, "unusual names", &source);
     optimize_and_judge(&fixture, "unusual names");
 }
@@ -232,9 +227,7 @@ fn a_zipped_flight_helmet_is_one_asset_whose_results_are_valid() {
         return;
     };
     let fixture = Fixture::new();
-    run(Command::new("cp")
-        .arg(&zip)
-        .arg(fixture.path("rawmodels/helmet.zip")));
+    fixture.copy_in(&zip, "rawmodels/helmet.zip");
     fixture.wait("rawmodels/helmet.zip");
     assert_eq!(fixture.only_asset()["name"], "helmet");
     optimize_and_judge(&fixture, "helmet");

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::support::{Fixture, blobs, needs_own_storage};
+use super::support::{Fixture, blobs, upload_url};
 use super::test_records::TestDatabase;
+use crate::needs_own_storage;
 
 /// Part of everything that the account creates.
 const MARK: &str = "zebrafish";
@@ -50,9 +51,7 @@ fn files_below(dir: &Path) -> usize {
 
 #[tokio::test]
 async fn nothing_of_a_deleted_account_is_left_in_the_data_folder() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::with(WORKER, |_| {}).await;
     let data = service.dir.path().join("data");
     let account = std::fs::read(data.join("account.json")).unwrap();
@@ -86,7 +85,7 @@ async fn nothing_of_a_deleted_account_is_left_in_the_data_folder() {
         .await
         .expect(200);
     let optimize = format!("/api/v2/rawmodel/optimize/{id}");
-    let rapid = service.post(&optimize, json!({})).await.expect(200).json();
+    let rapid = service.post_json(&optimize, json!({})).await;
     let rapid = format!("/api/v2/rapidmodel/{}", rapid["id"]);
     service
         .until(&rapid, |record| {
@@ -111,7 +110,7 @@ async fn nothing_of_a_deleted_account_is_left_in_the_data_folder() {
         .await
         .expect(200);
     // URLs and tokens of before are refused.
-    let url = begun["links"]["s3_upload_urls"][&file].as_str().unwrap();
+    let url = upload_url(&begun, &file);
     service.put(url, MARK.as_bytes()).await.expect(404);
     service.get("/api/v2/rawmodel").await.expect(401);
     let deadline = Instant::now() + Duration::from_secs(20);

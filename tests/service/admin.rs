@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 use super::bucket;
 use super::s3::TestBucket;
 use super::skip::skipped;
-use super::support::{
-    Answer, COPYING_WORKER, Fixture, WAITING_WORKER, files_are_in_a_bucket, needs_own_storage,
-};
+use super::support::{Answer, COPYING_WORKER, Fixture, WAITING_WORKER, files_are_in_a_bucket};
+use crate::needs_own_storage;
 
 fn with_admin(config: &mut ServiceConfig) {
     config.admin_listen = Some(([127, 0, 0, 1], 0).into());
@@ -49,9 +48,7 @@ impl Fixture {
 
 #[tokio::test]
 async fn a_service_is_ready_while_its_parts_answer_and_says_which_does_not() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::with(COPYING_WORKER, with_admin).await;
     assert_eq!(
         service.admin("/livez", "*/*").await.expect(200).text(),
@@ -199,9 +196,9 @@ async fn a_drain_fails_readyz_claims_nothing_and_lets_running_jobs_end() {
     };
     tokio::join!(drain, during);
     let state = |rapid: u64| format!("/api/v2/rapidmodel/{rapid}");
-    let ended = service.get(&state(rapid)).await.expect(200).json();
+    let ended = service.get_json(&state(rapid)).await;
     assert_eq!(ended["data"]["optimization_status"], "done");
-    let queued = service.get(&state(waiting)).await.expect(200).json();
+    let queued = service.get_json(&state(waiting)).await;
     assert_eq!(queued["data"]["job_status"]["status"], "queued");
 }
 

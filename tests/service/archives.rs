@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use zip::write::SimpleFileOptions;
 use zip::{ZipArchive, ZipWriter};
 
-use super::support::{COPYING_WORKER, Fixture};
+use super::support::{COPYING_WORKER, Fixture, upload_url};
 use super::zips;
 
 fn entries(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
@@ -39,19 +39,12 @@ async fn upload_zip(service: &Fixture, bytes: &[u8]) -> Value {
 async fn upload_as(service: &Fixture, bytes: &[u8], is_zip: Option<bool>) -> Value {
     let body = json!({ "model_name": "zipped", "filenames": ["model.zip"], "is_zip": is_zip });
     let started = service
-        .post("/api/v2/rawmodel/api-upload/start", body)
-        .await
-        .expect(200)
-        .json();
-    let url = started["links"]["s3_upload_urls"]["model.zip"]
-        .as_str()
-        .unwrap();
+        .post_json("/api/v2/rawmodel/api-upload/start", body)
+        .await;
+    let url = upload_url(&started, "model.zip");
     service.put(url, bytes).await.expect(200);
     let id = started["id"].as_u64().unwrap();
-    service
-        .get(&format!("/api/v2/rawmodel/{id}/api-upload/complete"))
-        .await
-        .expect(200);
+    service.complete(id).await.expect(200);
     service.analysed(id).await
 }
 

@@ -10,7 +10,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::s3::TestBucket;
-use super::support::{Answer, COPYING_WORKER, Fixture};
+use super::support::{COPYING_WORKER, Fixture, upload_url};
 
 /// The bucket as a service uses it.
 pub fn config(bucket: &TestBucket) -> BucketConfig {
@@ -30,18 +30,6 @@ async fn fixture(bucket: &TestBucket) -> Fixture {
     Fixture::with(COPYING_WORKER, |config| config.bucket = Some(bucket)).await
 }
 
-fn upload_url(started: &serde_json::Value, name: &str) -> String {
-    let url = started["links"]["s3_upload_urls"][name].as_str();
-    url.unwrap().to_owned()
-}
-
-impl Fixture {
-    async fn complete(&self, id: u64) -> Answer {
-        let path = format!("/api/v2/rawmodel/{id}/api-upload/complete");
-        self.get(&path).await
-    }
-}
-
 #[tokio::test]
 async fn every_signed_url_leads_to_the_storage() {
     let bucket = TestBucket::start();
@@ -49,7 +37,7 @@ async fn every_signed_url_leads_to_the_storage() {
     let (id, started) = service.begin("chair", &["chair ü.glb"]).await;
     let url = upload_url(&started, "chair ü.glb");
     assert!(url.starts_with(&bucket.endpoint), "{url}");
-    service.put(&url, b"glTF-content").await.expect(200);
+    service.put(url, b"glTF-content").await.expect(200);
     let completed = service.complete(id).await.expect(200).json();
     assert_eq!(completed["data"]["size"], 12);
     let asset = service.analysed(id).await;
@@ -114,13 +102,13 @@ async fn completing_checks_what_the_storage_has() {
     .await;
     let (id, started) = service.begin("chair", &["a.glb", "b.bin"]).await;
     service
-        .put(&upload_url(&started, "a.glb"), b"123456")
+        .put(upload_url(&started, "a.glb"), b"123456")
         .await
         .expect(200);
     let refused = service.complete(id).await.expect(422).json();
     assert_eq!(refused["errors"]["files"], json!(["b.bin"]));
     service
-        .put(&upload_url(&started, "b.bin"), b"12345")
+        .put(upload_url(&started, "b.bin"), b"12345")
         .await
         .expect(200);
     service.complete(id).await.expect(413);
@@ -129,7 +117,7 @@ async fn completing_checks_what_the_storage_has() {
     assert_eq!(asset["data"]["size"], 0, "nothing is counted");
     // A shorter file makes it fit: what the analysis writes may go beyond the quota.
     service
-        .put(&upload_url(&started, "b.bin"), b"1234")
+        .put(upload_url(&started, "b.bin"), b"1234")
         .await
         .expect(200);
     service.complete(id).await.expect(200);
@@ -145,7 +133,7 @@ async fn completing_checks_what_the_storage_has() {
         .expect(200);
     let (id, started) = service.begin("chair", &["a.glb"]).await;
     service
-        .put(&upload_url(&started, "a.glb"), b"1234567890")
+        .put(upload_url(&started, "a.glb"), b"1234567890")
         .await
         .expect(200);
     service.complete(id).await.expect(200);
@@ -157,7 +145,7 @@ async fn two_calls_of_complete_start_one_analysis() {
     let service = fixture(&bucket).await;
     let (id, started) = service.begin("chair", &["a.glb"]).await;
     service
-        .put(&upload_url(&started, "a.glb"), b"glTF")
+        .put(upload_url(&started, "a.glb"), b"glTF")
         .await
         .expect(200);
     let calls = (0..8).map(|_| service.complete(id));
@@ -175,10 +163,10 @@ async fn what_is_sent_after_the_analysis_changes_nothing() {
     let service = fixture(&bucket).await;
     let (id, started) = service.begin("chair", &["a.glb"]).await;
     let url = upload_url(&started, "a.glb");
-    service.put(&url, b"first").await.expect(200);
+    service.put(url, b"first").await.expect(200);
     service.complete(id).await.expect(200);
     let asset = service.analysed(id).await;
-    service.put(&url, b"late bytes").await.expect(200);
+    service.put(url, b"late bytes").await.expect(200);
     let download = asset["downloads"]["a.glb"].as_str().unwrap();
     assert_eq!(service.read(download).await.expect(200).text(), "first");
     service.complete(id).await.expect(200);
@@ -200,7 +188,7 @@ async fn what_is_sent_between_completion_and_analysis_fails_the_import() {
     let busy = {
         let (id, started) = service.begin("busy", &["a.glb"]).await;
         service
-            .put(&upload_url(&started, "a.glb"), b"x")
+            .put(upload_url(&started, "a.glb"), b"x")
             .await
             .expect(200);
         service.complete(id).await.expect(200);
@@ -211,9 +199,9 @@ async fn what_is_sent_between_completion_and_analysis_fails_the_import() {
     };
     let (id, started) = service.begin("chair", &["a.glb"]).await;
     let url = upload_url(&started, "a.glb");
-    service.put(&url, b"first").await.expect(200);
+    service.put(url, b"first").await.expect(200);
     service.complete(id).await.expect(200);
-    service.put(&url, b"other").await.expect(200);
+    service.put(url, b"other").await.expect(200);
     service
         .delete(&format!("/api/v2/rawmodel/{busy}"))
         .await
@@ -309,10 +297,10 @@ async fn a_token_beside_a_signature_is_not_needed_and_other_methods_are_refused(
     let url = upload_url(&started, "a.glb");
     for method in [Method::GET, Method::DELETE] {
         let answer = service
-            .send(service.http.request(method.clone(), &url))
+            .send(service.http.request(method.clone(), url))
             .await;
         assert_eq!(answer.status, 403, "{method}");
     }
     tokio::time::sleep(Duration::from_millis(2_100)).await;
-    service.put(&url, b"too late").await.expect(403);
+    service.put(url, b"too late").await.expect(403);
 }

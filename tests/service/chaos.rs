@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use assetfs::service::ChaosPlan;
 use serde_json::json;
 
-use super::support::{Fixture, needs_own_storage};
+use super::support::{Fixture, upload_url};
+use crate::needs_own_storage;
 
 fn plan(text: &str) -> Option<ChaosPlan> {
     Some(ChaosPlan::parse(text).unwrap())
@@ -55,9 +56,7 @@ async fn a_lost_reply_leaves_the_effect_or_not_as_planned() {
 
 #[tokio::test]
 async fn answers_are_cut_misdescribed_and_slow_as_planned() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::start().await;
     let (_, url) = uploaded(&service).await;
     let whole = try_get(&service, &url).await.unwrap();
@@ -113,31 +112,22 @@ async fn statuses_come_as_planned_and_in_bursts() {
 
 #[tokio::test]
 async fn an_upload_that_is_cut_leaves_nothing() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::start().await;
     let (id, started) = service.begin("chair", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"]
-        .as_str()
-        .unwrap();
+    let url = upload_url(&started, "a.glb");
     service.service.set_chaos(plan(
         "[[rule]]\nmethod = \"PUT\"\ntimes = 1\nfault = { kind = \"cut_request\", bytes = 1000 }",
     ));
     let put = service.http.put(url).body(vec![1; 5_000]);
     assert!(put.send().await.is_err());
-    service
-        .get(&format!("/api/v2/rawmodel/{id}/api-upload/complete"))
-        .await
-        .expect(422);
+    service.complete(id).await.expect(422);
     service.put(url, &vec![1; 5_000]).await.expect(200);
 }
 
 #[tokio::test]
 async fn urls_expire_and_the_clock_is_wrong_as_planned() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::start().await;
     let (id, url) = uploaded(&service).await;
     service.service.set_chaos(plan("clock_ahead_secs = 86400"));

@@ -1,6 +1,8 @@
 //! The keys of configurations: unknown keys are refused before the user pays, keys of a request have their effect,
 //! and presets in their wrapper are accepted.
 
+use std::process::Command;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -120,11 +122,7 @@ async fn an_unknown_key_is_refused_without_cost_and_names_the_nearest_one() {
         );
     }
     let made = json!({ "name": "x", "config": faces() });
-    let made = service
-        .post("/api/v2/preset/create", made)
-        .await
-        .expect(200)
-        .json();
+    let made = service.post_json("/api/v2/preset/create", made).await;
     let change = json!({ "id": made["id"], "name": "x", "config": { "limits": { "face": { "count": 1 } } } });
     service
         .json(Method::PATCH, "/api/v2/preset/update", change)
@@ -257,7 +255,7 @@ async fn what_belongs_to_a_request_is_done_in_a_configuration_too() {
     let id = service.upload("chair", &[("a.glb", b"x")]).await;
     let optimize = format!("/api/v2/rawmodel/optimize/{id}");
     let rapid_of = async |body: Value| {
-        let asked = service.post(&optimize, body).await.expect(200).json();
+        let asked = service.post_json(&optimize, body).await;
         service.optimized(asked["id"].as_u64().unwrap()).await
     };
     let config =
@@ -321,28 +319,18 @@ async fn a_preset_in_its_wrapper_is_the_configuration_in_it() {
         json!({ "config": api }),
         json!({ "config": rpdx.to_string() }),
     ] {
-        let asked = service
-            .post(&optimize, body.clone())
-            .await
-            .expect(200)
-            .json();
+        let asked = service.post_json(&optimize, body.clone()).await;
         let rapid = asked["id"].as_u64().unwrap();
         service.optimized(rapid).await;
         assert_eq!(used(&service, rapid).await, faces(), "{body}");
     }
     for wrapped in [api, rpdx] {
         let made = service
-            .post("/api/v2/preset/create", wrapped.clone())
-            .await
-            .expect(200)
-            .json();
+            .post_json("/api/v2/preset/create", wrapped.clone())
+            .await;
         assert_eq!(made["config"], faces());
         let body = json!({ "name": "x", "config": wrapped });
-        let made = service
-            .post("/api/v2/preset/create", body)
-            .await
-            .expect(200)
-            .json();
+        let made = service.post_json("/api/v2/preset/create", body).await;
         assert_eq!(made["config"], faces());
     }
     let before = points(&service).await;
@@ -377,11 +365,7 @@ async fn the_commands_of_a_preset_archive_run_as_they_stand() {
     let name = "-it's a \"Web\" preset";
     let body = json!({ "name": name, "config": { "limits": { "faces": { "count": 1 } },
         "compressionAndExport": { "fileExports": [{ "fileType": "stl" }] } } });
-    let made = service
-        .post("/api/v2/preset/create", body)
-        .await
-        .expect(200)
-        .json();
+    let made = service.post_json("/api/v2/preset/create", body).await;
     let zip = service
         .get(&format!("/api/v2/preset/{}/download", made["id"]))
         .await
@@ -399,34 +383,23 @@ async fn the_commands_of_a_preset_archive_run_as_they_stand() {
         std::iter::once(binary.parent().unwrap().to_owned())
             .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
     );
-    let ran = std::process::Command::new("sh")
+    let run = |command: &mut Command| {
+        let ran = command.current_dir(dir.path()).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success(), "{said}");
+    };
+    run(Command::new("sh")
         .args(["-e", "commands.txt"])
-        .env("PATH", path.unwrap())
-        .current_dir(dir.path())
-        .output()
-        .unwrap();
-    assert!(
-        ran.status.success(),
-        "{}",
-        String::from_utf8_lossy(&ran.stderr)
-    );
+        .env("PATH", path.unwrap()));
     assert!(dir.path().join("OUTPUT/INPUT.stl").is_file());
     // The body for the API is also accepted.
     let (api, _) = files
         .iter()
         .find(|(name, _)| name.ends_with(".api.json"))
         .unwrap();
-    let ran = std::process::Command::new(binary)
+    run(Command::new(binary)
         .args(["optimize", "INPUT", "again", "--no-pictures", "-q"])
-        .arg(format!("--preset={api}"))
-        .current_dir(dir.path())
-        .output()
-        .unwrap();
-    assert!(
-        ran.status.success(),
-        "{}",
-        String::from_utf8_lossy(&ran.stderr)
-    );
+        .arg(format!("--preset={api}")));
     assert!(dir.path().join("again/INPUT.stl").is_file());
 }
 

@@ -7,7 +7,8 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::support::{COPYING_WORKER, Fixture, needs_own_storage};
+use super::support::{COPYING_WORKER, Fixture};
+use crate::needs_own_storage;
 
 /// Both ends of all connections are in this process.
 fn allow_many_files() {
@@ -160,9 +161,7 @@ async fn bodies_that_stall_make_room_for_a_client() {
 
 #[tokio::test]
 async fn an_upload_continues_while_bytes_arrive_and_times_out_without() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::with(COPYING_WORKER, |config| {
         config.connections.stall = Duration::from_secs(1);
         config.connections.head = Duration::from_secs(1);
@@ -202,9 +201,7 @@ async fn an_upload_continues_while_bytes_arrive_and_times_out_without() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_its_answer_loses_the_connection() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::with(COPYING_WORKER, |config| {
         config.connections.stall = Duration::from_secs(1);
     })

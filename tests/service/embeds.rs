@@ -5,8 +5,9 @@ use zip::CompressionMethod;
 
 use super::one_model::{Upload, with_engine};
 use super::square_glb::changed_glb;
-use super::support::{Fixture, needs_own_storage};
+use super::support::Fixture;
 use super::zips::zip_of;
+use crate::needs_own_storage;
 
 #[tokio::test]
 async fn an_embed_lives_from_its_making_to_its_end() {
@@ -30,18 +31,10 @@ async fn an_embed_lives_from_its_making_to_its_end() {
     assert!(made["status"].is_string() && made["message"].is_string());
     let id = made["embed_id"].as_u64().unwrap();
     let raw = json!({ "raw_model_id": asset, "name": "Raw" });
-    let raw = service
-        .post("/api/v2/embeds/raw", raw)
-        .await
-        .expect(200)
-        .json();
+    let raw = service.post_json("/api/v2/embeds/raw", raw).await;
     assert!(raw["embed_url"].is_string());
 
-    let detail = service
-        .get(&format!("/api/v2/embeds/{id}"))
-        .await
-        .expect(200)
-        .json();
+    let detail = service.get_json(&format!("/api/v2/embeds/{id}")).await;
     let detail = &detail["data"];
     assert_eq!(detail["name"], "Showroom");
     assert_eq!(detail["model_id"], rapid);
@@ -52,10 +45,8 @@ async fn an_embed_lives_from_its_making_to_its_end() {
         service.url(&format!("/embed/{identifier}"))
     );
     let of_raw = service
-        .get(&format!("/api/v2/embeds/{}", raw["embed_id"]))
-        .await
-        .expect(200)
-        .json();
+        .get_json(&format!("/api/v2/embeds/{}", raw["embed_id"]))
+        .await;
     assert_eq!(of_raw["data"]["raw_model_id"], asset);
     assert!(detail.get("raw_model_id").is_none());
     for record in [detail, &of_raw["data"]] {
@@ -67,7 +58,7 @@ async fn an_embed_lives_from_its_making_to_its_end() {
         }
     }
 
-    let list = service.get("/api/v2/embeds").await.expect(200).json();
+    let list = service.get_json("/api/v2/embeds").await;
     assert_eq!(list["meta"]["total"], 2);
     for item in list["data"].as_array().unwrap() {
         assert!(item["rapidModelId"].is_u64(), "{item}");
@@ -209,17 +200,11 @@ async fn shown(service: &Fixture, page: &str) -> Vec<u8> {
 
 #[tokio::test]
 async fn the_model_of_an_embed_is_kept_by_browsers_and_its_address_stays() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::start().await;
     let asset = service.upload("chair", &[("a.glb", b"glTF....")]).await;
     let body = json!({ "raw_model_id": asset, "name": "Chair" });
-    let made = service
-        .post("/api/v2/embeds/raw", body)
-        .await
-        .expect(200)
-        .json();
+    let made = service.post_json("/api/v2/embeds/raw", body).await;
     let url = made["embed_url"].as_str().unwrap();
     let first = service.read(url).await.expect(200).text();
     let second = service.read(url).await.expect(200).text();
@@ -276,11 +261,7 @@ async fn an_upload_that_is_not_one_glb_file_is_converted_for_its_embed() {
     for (name, files) in uploads {
         let id = service.upload(name, &files).await;
         let body = json!({ "raw_model_id": id, "name": name });
-        let made = service
-            .post("/api/v2/embeds/raw", body.clone())
-            .await
-            .expect(200)
-            .json();
+        let made = service.post_json("/api/v2/embeds/raw", body.clone()).await;
         let url = made["embed_url"].as_str().unwrap();
         // Two parallel requests need one conversion.
         service.post("/api/v2/embeds/raw", body).await.expect(200);
@@ -314,11 +295,7 @@ async fn the_page_of_an_embed_waits_for_its_model_and_says_when_there_is_none() 
         .upload("chair", &[("a.glb", b"x"), ("b.txt", b"x")])
         .await;
     let body = json!({ "raw_model_id": id, "name": "<b>" });
-    let made = service
-        .post("/api/v2/embeds/raw", body)
-        .await
-        .expect(200)
-        .json();
+    let made = service.post_json("/api/v2/embeds/raw", body).await;
     let url = made["embed_url"].as_str().unwrap();
     let page = service.read(url).await.expect(200).text();
     assert!(
@@ -347,13 +324,11 @@ async fn a_rapid_model_without_a_glb_has_no_embed() {
             .collect();
         let config = json!({ "compressionAndExport": { "fileExports": exports } });
         let asked = service
-            .post(
+            .post_json(
                 &format!("/api/v2/rawmodel/optimize/{id}"),
                 json!({ "config": config }),
             )
-            .await
-            .expect(200)
-            .json();
+            .await;
         let rapid = asked["id"].as_u64().unwrap();
         service.optimized(rapid).await;
         let made = service
@@ -388,11 +363,7 @@ async fn keys_that_the_viewer_does_not_know_are_named_in_the_answer() {
     let asset = service.upload("chair", &[("a.glb", b"x")]).await;
     let message = async |config: Value| {
         let body = json!({ "raw_model_id": asset, "name": "x", "config": config.to_string() });
-        let made = service
-            .post("/api/v2/embeds/raw", body)
-            .await
-            .expect(200)
-            .json();
+        let made = service.post_json("/api/v2/embeds/raw", body).await;
         made["message"].as_str().unwrap().to_owned()
     };
     let told = message(json!({ "cameraBlom": "1", "zzz": "1", "fxaaOn": "true" })).await;

@@ -9,10 +9,10 @@ use assetfs::service::{Adoption, RecordsAt, Service, ServiceConfig, ServiceError
 use super::s3::TestBucket;
 use super::skip::skipped;
 use super::support::{
-    COPYING_WORKER, Fixture, blobs, config, files_are_in_a_bucket, needs_own_storage, script,
-    settings,
+    COPYING_WORKER, Fixture, blobs, config, files_are_in_a_bucket, script, settings,
 };
 use super::test_records::database_url;
+use crate::needs_own_storage;
 
 /// The data folder of a service that has a model and has ended.
 async fn used_folder() -> (tempfile::TempDir, Vec<String>) {
@@ -32,9 +32,7 @@ async fn start_in(data: &Path) -> Result<assetfs::service::RunningService, Servi
 
 #[tokio::test]
 async fn files_without_their_records_are_kept_and_the_service_does_not_start() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let (dir, stored) = used_folder().await;
     let data = dir.path().join("data");
     for file in ["records.sqlite", "records.sqlite-wal", "records.sqlite-shm"] {
@@ -72,9 +70,7 @@ async fn records_with_files_are_not_opened_with_an_empty_bucket() {
 
 #[tokio::test]
 async fn files_in_a_folder_are_not_opened_with_an_empty_shared_database() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let (dir, stored) = used_folder().await;
     let data = dir.path().join("data");
     let elsewhere = tempfile::tempdir().unwrap();
@@ -94,9 +90,7 @@ async fn files_in_a_folder_are_not_opened_with_an_empty_shared_database() {
 
 #[tokio::test]
 async fn files_of_a_version_that_wrote_no_owner_are_adopted_by_the_records_beside_them() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let (dir, stored) = used_folder().await;
     let data = dir.path().join("data");
     if !data.join("records.sqlite").exists() {

@@ -35,10 +35,8 @@ async fn an_asset_is_converted_to_other_formats() {
     assert_eq!(jobs[0]["progress"], 100);
     assert_eq!(jobs[0]["formats"], json!(["glb"]));
     let converted = service
-        .get(&format!("/api/v2/rawmodel/{id}/downloads/converted"))
-        .await
-        .expect(200)
-        .json();
+        .get_json(&format!("/api/v2/rawmodel/{id}/downloads/converted"))
+        .await;
     let url = converted["chair.glb"].as_str().unwrap();
     assert_eq!(service.read(url).await.expect(200).body, b"obj!");
     let asset = service.get(&format!("/api/v2/rawmodel/{id}")).await.json();
@@ -49,10 +47,8 @@ async fn an_asset_is_converted_to_other_formats() {
         .await
         .expect(400);
     let pbr = service
-        .get(&format!("/api/v2/rawmodel/{id}/downloads/pbr"))
-        .await
-        .expect(200)
-        .json();
+        .get_json(&format!("/api/v2/rawmodel/{id}/downloads/pbr"))
+        .await;
     assert_eq!(pbr, json!({ "materials": {}, "qc": {} }));
 }
 
@@ -95,7 +91,7 @@ async fn a_quality_report_covers_one_export() {
         json!([{ "glb": { "maxScore": 99.5, "avgScore": 98.25 } }])
     );
     let path = |format: &str| format!("/api/v2/rapidmodel/{}/{format}/downloadQc", rapid["id"]);
-    let report = service.get(&path("glb")).await.expect(200).json();
+    let report = service.get_json(&path("glb")).await;
     assert_eq!(report["avgScore"], 98.25);
     assert_eq!(report["file"], "chair.glb");
     let none = service.get(&path("usdz")).await.expect(404);
@@ -107,10 +103,8 @@ async fn version_1_is_still_served() {
     let service = Fixture::start().await;
     let body = json!({ "filenames": ["textures/wood.png", "my chair.gltf"] });
     let started = service
-        .post("/api/rawmodel/api-upload/start", body)
-        .await
-        .expect(200)
-        .json();
+        .post_json("/api/rawmodel/api-upload/start", body)
+        .await;
     let id = started["id"].as_u64().unwrap();
     for url in started["links"]["s3_upload_urls"]
         .as_object()
@@ -121,7 +115,7 @@ async fn version_1_is_still_served() {
     }
     let complete = format!("/api/rawmodel/{id}/api-upload/complete");
     assert_eq!(started["links"]["complete_upload"], service.url(&complete));
-    let done = service.get(&complete).await.expect(200).json();
+    let done = service.get_json(&complete).await;
     assert_eq!(done["data"]["name"], "my chair");
     assert_eq!(
         done["links"]["optimize"],
@@ -129,7 +123,7 @@ async fn version_1_is_still_served() {
     );
     service.analysed(id).await;
     for path in [format!("/rawmodel/{id}"), format!("/api/rawmodel/{id}")] {
-        let asset = service.get(&path).await.expect(200).json();
+        let asset = service.get_json(&path).await;
         assert_eq!(asset["data"]["upload_status"], "complete");
     }
     let process = format!("/api/rawmodel/process/{id}");
@@ -137,7 +131,7 @@ async fn version_1_is_still_served() {
         service.post(&process, bad).await.expect(422);
     }
     let body = json!({ "max_size_mb": 5, "config": "{\"decimate:target\": 5000}" });
-    let asked = service.post(&process, body).await.expect(200).json();
+    let asked = service.post_json(&process, body).await;
     assert_eq!(asked["accepted"], true);
     assert_eq!(asked["rawmodel"]["id"], id);
     assert_eq!(
@@ -146,20 +140,18 @@ async fn version_1_is_still_served() {
     );
     let body = json!({ "config": { "workflowSettings": { "targetMBSize": 5 } } });
     let asked = service
-        .post(&format!("/api/rawmodel/optimize/{id}"), body)
-        .await
-        .expect(200)
-        .json();
+        .post_json(&format!("/api/rawmodel/optimize/{id}"), body)
+        .await;
     assert_eq!(asked["optimization_status"], "sent_to_queue");
     let rapid = asked["id"].as_u64().unwrap();
     service.optimized(rapid).await;
     let path = format!("/api/rapidmodel/{rapid}");
-    let model = service.get(&path).await.expect(200).json();
+    let model = service.get_json(&path).await;
     assert_eq!(model["data"]["optimization_status"], "done");
     let url = model["data"]["downloads"]["glb"].as_str().unwrap();
     service.read(url).await.expect(200);
     for list in ["/api/rawmodel", "/api/rapidmodel"] {
-        let list_of = service.get(list).await.expect(200).json();
+        let list_of = service.get_json(list).await;
         assert!(list_of["meta"]["total"].as_u64().unwrap() > 0);
         assert_eq!(list_of["meta"]["path"], service.url(list));
     }

@@ -6,7 +6,8 @@ use std::process::Command;
 use assetfs::service::RecordsAt;
 use serde_json::{Value, json};
 
-use super::support::{Fixture, WAITING_WORKER, needs_own_storage};
+use super::support::{Fixture, WAITING_WORKER, upload_url};
+use crate::needs_own_storage;
 
 /// A small disk for the data folder of a service; drop unmounts it.
 struct SmallDisk(PathBuf);
@@ -45,9 +46,7 @@ impl Drop for SmallDisk {
 
 #[tokio::test]
 async fn a_full_data_disk_is_the_reason_of_jobs_costs_nothing_and_ends_by_itself() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let dir = tempfile::tempdir().unwrap();
     let Some(disk) = SmallDisk::mount(dir.path()) else {
         return;
@@ -60,9 +59,7 @@ async fn a_full_data_disk_is_the_reason_of_jobs_costs_nothing_and_ends_by_itself
     .await;
     let asset = service.upload("chair", &[("a.glb", b"x")]).await;
     let (next, started) = service.begin("table", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"]
-        .as_str()
-        .unwrap();
+    let url = upload_url(&started, "a.glb");
     service.put(url, b"x").await.expect(200);
     let before = service.points().await;
     // One runs and cannot store its result; the other waits for its turn.

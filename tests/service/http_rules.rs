@@ -7,14 +7,15 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::support::{Fixture, needs_own_storage};
+use super::support::{Fixture, upload_url};
+use crate::needs_own_storage;
 
 #[tokio::test]
 async fn a_head_request_starts_and_counts_nothing() {
     let service = Fixture::start().await;
     let (id, started) = service.begin("chair", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"].as_str();
-    service.put(url.unwrap(), b"x").await.expect(200);
+    let url = upload_url(&started, "a.glb");
+    service.put(url, b"x").await.expect(200);
     let path = format!("/api/v2/rawmodel/{id}/api-upload/complete");
     let head = service.request(Method::HEAD, &path);
     assert_eq!(service.send(head).await.expect(405).header("allow"), "GET");
@@ -23,18 +24,14 @@ async fn a_head_request_starts_and_counts_nothing() {
     service.get(&path).await.expect(200);
     service.analysed(id).await;
     let body = json!({ "raw_model_id": id, "name": "e" });
-    let made = service
-        .post("/api/v2/embeds/raw", body)
-        .await
-        .expect(200)
-        .json();
+    let made = service.post_json("/api/v2/embeds/raw", body).await;
     let url = made["embed_url"].as_str().unwrap();
     for _ in 0..3 {
         service.send(service.http.head(url)).await.expect(200);
     }
     service.read(url).await.expect(200);
     let path = format!("/api/v2/embeds/{}", made["embed_id"]);
-    let embed = service.get(&path).await.expect(200).json();
+    let embed = service.get_json(&path).await;
     assert!(embed.to_string().contains("\"view_count\":1"), "{embed}");
 }
 
@@ -238,14 +235,10 @@ async fn raw(service: &Fixture, request: &str) -> u16 {
 
 #[tokio::test]
 async fn a_body_that_is_cut_or_damaged_is_400_and_stores_nothing() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::start().await;
     let (id, started) = service.begin("chair", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"]
-        .as_str()
-        .unwrap();
+    let url = upload_url(&started, "a.glb");
     let path = &url[url.find("/storage/").unwrap()..];
     let token = format!("authorization: Bearer {}\r\n", service.service.token());
     let chunked = "transfer-encoding: chunked\r\n\r\n";
@@ -265,20 +258,15 @@ async fn a_body_that_is_cut_or_damaged_is_400_and_stores_nothing() {
             assert_eq!(status, 400, "{line} {body:?}");
         }
     }
-    let complete = format!("/api/v2/rawmodel/{id}/api-upload/complete");
-    service.get(&complete).await.expect(422);
+    service.complete(id).await.expect(422);
 }
 
 #[tokio::test]
 async fn a_put_of_a_part_or_of_compressed_bytes_changes_nothing() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::start().await;
     let (id, started) = service.begin("chair", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"]
-        .as_str()
-        .unwrap();
+    let url = upload_url(&started, "a.glb");
     service.put(url, b"whole").await.expect(200);
     let put = |name, value| service.http.put(url).header(name, value).body("part");
     let part = service.send(put("content-range", "bytes 0-3/5")).await;
@@ -310,8 +298,7 @@ async fn a_put_of_a_part_or_of_compressed_bytes_changes_nothing() {
         .send(put("content-encoding", "br"))
         .await
         .expect(415);
-    let complete = format!("/api/v2/rawmodel/{id}/api-upload/complete");
-    service.get(&complete).await.expect(200);
+    service.complete(id).await.expect(200);
     let asset = service.analysed(id).await;
     assert_eq!(
         (&asset["size"], &asset["scale_factor"]),

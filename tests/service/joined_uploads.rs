@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::support::{Answer, Fixture};
+use super::support::{Answer, Fixture, upload_url};
 
 const START: &str = "/api/v2/rawmodel/api-upload/start";
 
@@ -25,7 +25,7 @@ async fn start(service: &Fixture, own: &str, join: Option<&str>) -> Value {
 
 async fn send_files(service: &Fixture, started: &Value) {
     for name in ["a.gltf", "b.bin"] {
-        let url = started["links"]["s3_upload_urls"][name].as_str().unwrap();
+        let url = upload_url(started, name);
         service.put(url, name.as_bytes()).await.expect(200);
     }
 }
@@ -41,7 +41,7 @@ async fn abandon(service: &Fixture, started: &Value) -> Answer {
 }
 
 async fn total(service: &Fixture) -> Value {
-    let list = service.get("/api/v2/rawmodel").await.expect(200).json();
+    let list = service.get_json("/api/v2/rawmodel").await;
     list["meta"]["total"].clone()
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::square_glb::numbered_glb;
-use super::support::add_files;
+use super::support::{add_files, upload_url};
 
 /// A service in a process of its own.
 pub struct Process {
@@ -127,7 +127,7 @@ async fn a_killed_service_takes_its_workers_along_and_ends_their_jobs_next_time(
     let start = format!("{}/api/v2/rawmodel/api-upload/start", service.base_url);
     let started = service.send(service.http.post(start).body(body)).await;
     for name in &names {
-        let url = started["links"]["s3_upload_urls"][name].as_str().unwrap();
+        let url = upload_url(&started, name);
         let bytes = std::fs::read(model.join(name)).unwrap();
         let put = service.http.put(url).body(bytes).send().await.unwrap();
         assert!(put.status().is_success());

@@ -153,7 +153,7 @@ async fn a_model_that_kills_what_draws_it_three_times_does_not_hold_up_the_other
     let path = |rapid: u64| format!("/api/v2/rapidmodel/{rapid}");
     service.until(&path(rapids[1]), is_compared).await;
     assert_eq!(std::fs::read_to_string(log).unwrap(), "xxx");
-    let record = service.get(&path(rapids[0])).await.expect(200).json();
+    let record = service.get_json(&path(rapids[0])).await;
     assert!(!is_compared(&record), "{record}");
     assert_eq!(record["data"]["optimization_status"], "done");
 }

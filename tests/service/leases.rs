@@ -8,10 +8,9 @@ use assetfs::service::{Service, ServiceConfig};
 use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 
-use super::support::{
-    COPYING_WORKER, Fixture, WAITING_WORKER, blobs, http_client, needs_own_storage, runs, script,
-};
+use super::support::{COPYING_WORKER, Fixture, WAITING_WORKER, blobs, http_client, runs, script};
 use super::test_records::TestDatabase;
+use crate::needs_own_storage;
 
 async fn change(dir: &Path, statement: &'static str) -> u64 {
     let mut database = TestDatabase::open(&dir.join("data")).await;
@@ -52,9 +51,7 @@ async fn a_worker_whose_job_was_claimed_by_another_is_killed() {
 
 #[tokio::test]
 async fn a_job_whose_files_are_gone_fails_and_the_jobs_after_it_run() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::start().await;
     let broken = service.upload("broken", &[("a.glb", b"x")]).await;
     let data = service.dir.path().join("data");

@@ -13,8 +13,9 @@ use tokio::sync::mpsc;
 use super::bucket;
 use super::s3::TestBucket;
 use super::skip::skipped;
-use super::support::{COPYING_WORKER, Fixture, config, needs_own_storage, script, settings};
+use super::support::{COPYING_WORKER, Fixture, config, script, settings, upload_url};
 use super::test_records::TestDatabase;
+use crate::needs_own_storage;
 
 /// Time for a state to come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,9 +36,7 @@ async fn start_again(dir: &Path) -> assetfs::service::RunningService {
 
 #[tokio::test]
 async fn what_a_killed_process_was_storing_is_removed_at_the_next_start() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let Fixture { dir, service, .. } = Fixture::start().await;
     service.shutdown().await;
     let data = dir.path().join("data");
@@ -59,9 +58,7 @@ async fn what_a_killed_process_was_storing_is_removed_at_the_next_start() {
 
 #[tokio::test]
 async fn a_file_that_cannot_be_removed_does_not_keep_the_janitor_from_the_others() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let Fixture { dir, service, .. } = Fixture::start().await;
     service.shutdown().await;
     let files = dir.path().join("data/files");
@@ -80,9 +77,7 @@ async fn a_file_that_cannot_be_removed_does_not_keep_the_janitor_from_the_others
 
 #[tokio::test]
 async fn a_start_with_an_empty_database_keeps_the_file_of_the_account_before() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let Fixture { dir, service, .. } = Fixture::start().await;
     service.shutdown().await;
     let data = dir.path().join("data");
@@ -103,17 +98,13 @@ async fn a_start_with_an_empty_database_keeps_the_file_of_the_account_before() {
 
 #[tokio::test]
 async fn an_upload_is_not_given_up_while_its_bytes_arrive() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::with(COPYING_WORKER, |config| {
         config.upload_renewal = Duration::from_millis(50);
     })
     .await;
     let (id, started) = service.begin("chair", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"]
-        .as_str()
-        .unwrap();
+    let url = upload_url(&started, "a.glb");
     let (bytes, body) = mpsc::channel::<Result<Bytes, std::io::Error>>(1);
     let body = stream::unfold(body, async |mut body| Some((body.recv().await?, body)));
     let body = reqwest::Body::wrap_stream(Box::pin(body));
@@ -134,8 +125,7 @@ async fn an_upload_is_not_given_up_while_its_bytes_arrive() {
     };
     let (sent, ()) = tokio::join!(sending, aging);
     sent.expect(200);
-    let path = format!("/api/v2/rawmodel/{id}/api-upload/complete");
-    service.get(&path).await.expect(200);
+    service.complete(id).await.expect(200);
     assert_eq!(service.analysed(id).await["upload_status"], "complete");
 }
 
@@ -179,9 +169,7 @@ async fn what_was_sent_for_a_refused_upload_is_removed_after_a_week() {
     })
     .await;
     let (id, started) = service.begin("chair", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"]
-        .as_str()
-        .unwrap();
+    let url = upload_url(&started, "a.glb");
     service.put(url, b"first").await.expect(200);
     let path = format!("/api/v2/rawmodel/{id}/api-upload/complete");
     service.get(&path).await.expect(200);

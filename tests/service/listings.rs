@@ -16,7 +16,7 @@ fn names(list: &Value) -> Vec<&str> {
 #[tokio::test]
 async fn pages_follow_the_rules() {
     let service = Fixture::start().await;
-    let empty = service.get("/api/v2/rawmodel").await.expect(200).json();
+    let empty = service.get_json("/api/v2/rawmodel").await;
     assert_eq!(empty["data"], json!([]));
     assert_eq!(empty["meta"]["last_page"], 1);
     assert_eq!(empty["meta"]["total"], 0);
@@ -44,7 +44,7 @@ async fn pages_follow_the_rules() {
     assert_eq!(names(&last), ["asset 2", "asset 1", "asset 0"]);
     for beyond in ["4", "18446744073709551615", "99999999999999999999"] {
         let path = format!("/api/v2/rawmodel?page={beyond}");
-        let page = service.get(&path).await.expect(200).json();
+        let page = service.get_json(&path).await;
         assert_eq!(page["meta"]["current_page"], 3, "{beyond}");
     }
     let most = service
@@ -54,7 +54,7 @@ async fn pages_follow_the_rules() {
     assert_eq!(most["meta"]["per_page"], 50);
     for strange in ["0", "-1", "x", "", "1e3", "-99999999999999999999"] {
         let path = format!("/api/v2/rawmodel?page={strange}&itemsPerPage={strange}");
-        let page = service.get(&path).await.expect(200).json();
+        let page = service.get_json(&path).await;
         assert_eq!(page["meta"]["current_page"], 1, "{strange}");
     }
     let kept = service
@@ -100,7 +100,7 @@ async fn a_search_finds_names_and_tags() {
         let mut url = url;
         url.query_pairs_mut().clear().append_pair("q", q);
         let path = format!("{}?{}", url.path(), url.query().unwrap());
-        let found = service.get(&path).await.expect(200).json();
+        let found = service.get_json(&path).await;
         assert_eq!(names(&found), *expected, "{q}");
     }
     let long = "x".repeat(5_000);
@@ -200,11 +200,7 @@ async fn tags_are_added_once_and_removed_by_their_ids() {
         put(bad).await.expect(422);
     }
     put(json!({ "tags": ["ü".repeat(255)] })).await.expect(200);
-    let all = service
-        .get("/api/v2/rawmodel/tags")
-        .await
-        .expect(200)
-        .json();
+    let all = service.get_json("/api/v2/rawmodel/tags").await;
     assert_eq!(all["data"][0], json!({ "name": "a" }));
     let tag = data["tags"][0]["id"].as_u64().unwrap();
     let (other, _) = service.begin("table", &["a.glb"]).await;
@@ -249,10 +245,8 @@ async fn times_have_the_forms_of_the_api() {
     let created = asset["data"]["created_at"].as_str().unwrap();
     assert!(created.ends_with('Z') && created.len() == 27, "{created}");
     let asked = service
-        .post(&format!("/api/v2/rawmodel/optimize/{id}"), json!({}))
-        .await
-        .expect(200)
-        .json();
+        .post_json(&format!("/api/v2/rawmodel/optimize/{id}"), json!({}))
+        .await;
     let job = asked["job_status"]["created_at"].as_str().unwrap();
     assert!(job.len() == 19 && job.as_bytes()[10] == b' ', "{job}");
 }

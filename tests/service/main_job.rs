@@ -23,7 +23,7 @@ async fn a_model_goes_up_is_optimized_and_comes_back() {
         .put(urls["textures/wood.png"].as_str().unwrap(), b"")
         .await
         .expect(200);
-    let completed = service.get(&complete).await.expect(200).json();
+    let completed = service.get_json(&complete).await;
     // A worker may have begun already.
     let status = completed["data"]["upload_status"].as_str().unwrap();
     assert!(["waiting", "analysing"].contains(&status), "{status}");
@@ -51,11 +51,11 @@ async fn a_model_goes_up_is_optimized_and_comes_back() {
         ]
     );
     // Completing again changes nothing.
-    let again = service.get(&complete).await.expect(200).json();
+    let again = service.get_json(&complete).await;
     assert_eq!(again["data"]["upload_status"], "complete");
 
     let path = format!("/api/v2/rawmodel/{id}/downloads");
-    let downloads = service.get(&path).await.expect(200).json();
+    let downloads = service.get_json(&path).await;
     let url = downloads["chair.gltf"].as_str().unwrap();
     assert_eq!(service.read(url).await.expect(200).body, b"gltf!");
     let empty = downloads["textures/wood.png"].as_str().unwrap();
@@ -64,10 +64,8 @@ async fn a_model_goes_up_is_optimized_and_comes_back() {
     let before = service.get("/api/v2/user/rapidpoints").await.json()["rapidpoints"].clone();
     let body = json!({ "preset_id": 1, "tags": ["web", "web", "Ä tag"] });
     let asked = service
-        .post(&format!("/api/v2/rawmodel/optimize/{id}"), body)
-        .await
-        .expect(200)
-        .json();
+        .post_json(&format!("/api/v2/rawmodel/optimize/{id}"), body)
+        .await;
     assert_eq!(asked["optimization_status"], "sent_to_queue");
     assert_eq!(
         asked["rawmodel"],
@@ -102,7 +100,7 @@ async fn a_model_goes_up_is_optimized_and_comes_back() {
     assert_eq!(log.expect(200).body, b"");
 
     let path = format!("/api/v2/rapidmodel/{}/exports", rapid["id"]);
-    let exports = service.get(&path).await.expect(200).json();
+    let exports = service.get_json(&path).await;
     assert_eq!(
         exports["data"]["chair.glb"]["info"]["images"][0],
         json!({
@@ -111,10 +109,8 @@ async fn a_model_goes_up_is_optimized_and_comes_back() {
         })
     );
     let of_asset = service
-        .get(&format!("/api/v2/rawmodel/{id}/rapidmodels"))
-        .await
-        .expect(200)
-        .json();
+        .get_json(&format!("/api/v2/rawmodel/{id}/rapidmodels"))
+        .await;
     assert_eq!(of_asset["data"][0]["id"], rapid["id"]);
     let asset = service.get(&format!("/api/v2/rawmodel/{id}")).await.json();
     assert_eq!(asset["data"]["rapid_models"], json!([rapid["id"]]));

@@ -17,7 +17,7 @@ esac
 async fn name_of_result(service: &Fixture, asset: u64, preset: &Value) -> (u64, String) {
     let path = format!("/api/v2/rawmodel/optimize/{asset}");
     let body = json!({ "preset_id": preset["id"] });
-    let asked = service.post(&path, body).await.expect(200).json();
+    let asked = service.post_json(&path, body).await;
     let id = asked["id"].as_u64().unwrap();
     let rapid = service.optimized(id).await;
     let all = rapid["downloads"]["all"].as_object().unwrap();

@@ -79,11 +79,7 @@ async fn record_metadata_renders_and_formats_name_one_file() {
             "{name}: {asset}"
         );
         let path = format!("/api/v2/rawmodel/{id}");
-        let renders = service
-            .get(&format!("{path}/renders"))
-            .await
-            .expect(200)
-            .json();
+        let renders = service.get_json(&format!("{path}/renders")).await;
         let key = format!("{format}-front.png");
         assert!(renders[&key].is_string(), "{name}: {renders}");
         // It is not converted to its own format.
@@ -148,11 +144,7 @@ async fn a_scale_factor_scales_every_export_and_adds_none() {
     asked.push((json!({}), vec!["square.glb"], 3.0));
     for (body, names, side) in asked {
         let optimize = format!("/api/v2/rawmodel/optimize/{id}");
-        let rapid = service
-            .post(&optimize, body.clone())
-            .await
-            .expect(200)
-            .json();
+        let rapid = service.post_json(&optimize, body.clone()).await;
         let rapid = service.optimized(rapid["id"].as_u64().unwrap()).await;
         assert_eq!(rapid["optimization_status"], "done", "{body}: {rapid}");
         assert_eq!(keys(&rapid["downloads"]["all"]), names, "{body}");

@@ -13,7 +13,7 @@ use super::bucket;
 use super::fault_server::{Relay, RelayFault};
 use super::s3::TestBucket;
 use super::skip::skipped;
-use super::support::{COPYING_WORKER, Fixture, WAITING_WORKER, http_client, script};
+use super::support::{COPYING_WORKER, Fixture, WAITING_WORKER, http_client, script, upload_url};
 use super::test_records::{TestDatabase, database_url};
 
 /// Time for a state to come.
@@ -388,12 +388,11 @@ async fn a_storage_that_is_away_is_a_503_and_the_reason_of_a_waiting_job() {
     let in_bucket = bucket::config(&bucket);
     let service = Fixture::with(COPYING_WORKER, |config| config.bucket = Some(in_bucket)).await;
     let (id, started) = service.begin("chair", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"].as_str();
-    service.put(url.unwrap(), b"x").await.expect(200);
+    let url = upload_url(&started, "a.glb");
+    service.put(url, b"x").await.expect(200);
     bucket.stop();
     let began = Instant::now();
-    let path = format!("/api/v2/rawmodel/{id}/api-upload/complete");
-    let refused = service.get(&path).await.expect(503);
+    let refused = service.complete(id).await.expect(503);
     assert!(began.elapsed() < Duration::from_secs(25));
     assert_eq!(refused.header("retry-after"), "2");
     assert_eq!(
@@ -401,7 +400,7 @@ async fn a_storage_that_is_away_is_a_503_and_the_reason_of_a_waiting_job() {
         "The service cannot reach its file storage at the moment; try again later."
     );
     bucket.restart();
-    service.get(&path).await.expect(200);
+    service.complete(id).await.expect(200);
     let asset = service.analysed(id).await;
     assert_eq!(asset["upload_status"], "complete", "{asset}");
 

@@ -11,11 +11,7 @@ async fn a_preset_lives_from_its_making_to_its_end() {
     let config =
         json!({ "schema": "2.5", "limits": { "faces": { "percentage": 5, "count": 100 } } });
     let body = json!({ "name": "Web", "description": "for Pages", "config": config });
-    let made = service
-        .post("/api/v2/preset/create", body)
-        .await
-        .expect(200)
-        .json();
+    let made = service.post_json("/api/v2/preset/create", body).await;
     let id = made["id"].as_u64().unwrap();
     assert!(id > 1_000);
     assert_eq!(made["config"], config);
@@ -29,11 +25,7 @@ async fn a_preset_lives_from_its_making_to_its_end() {
         "the keys keep their order: {text}"
     );
 
-    let list = service
-        .get("/api/v2/preset?q=pages")
-        .await
-        .expect(200)
-        .json();
+    let list = service.get_json("/api/v2/preset?q=pages").await;
     assert_eq!(list.as_array().unwrap().len(), 1);
     let listed: serde_json::Value =
         serde_json::from_str(list[0]["config"].as_str().unwrap()).unwrap();
@@ -105,11 +97,7 @@ async fn a_preset_lives_from_its_making_to_its_end() {
 #[tokio::test]
 async fn the_factory_has_presets_and_categories() {
     let service = Fixture::start().await;
-    let factory = service
-        .get("/api/v2/preset/factory")
-        .await
-        .expect(200)
-        .json();
+    let factory = service.get_json("/api/v2/preset/factory").await;
     let factory = factory.as_array().unwrap();
     assert!(factory.len() >= 8);
     for preset in factory {
@@ -117,19 +105,13 @@ async fn the_factory_has_presets_and_categories() {
             serde_json::from_str(preset["config"].as_str().unwrap()).unwrap();
         assert_eq!(config["schema"], "2.5");
         let detail = service
-            .get(&format!("/api/v2/preset/{}", preset["id"]))
-            .await
-            .expect(200)
-            .json();
+            .get_json(&format!("/api/v2/preset/{}", preset["id"]))
+            .await;
         assert_eq!(detail["config"], config);
     }
     let found = service.get("/api/v2/preset/factory?q=clean").await.json();
     assert_eq!(found.as_array().unwrap().len(), 2, "{found}");
-    let categories = service
-        .get("/api/v2/preset/categories")
-        .await
-        .expect(200)
-        .json();
+    let categories = service.get_json("/api/v2/preset/categories").await;
     assert!(categories[0]["slug"].is_string());
 }
 
@@ -231,11 +213,7 @@ async fn several_optimizations_are_accepted_together_or_not_at_all() {
         named.iter().any(|rapid| rapid["export_name"] == "out"),
         "{list}"
     );
-    let jobs = service
-        .get("/api/v2/rawmodel/jobs")
-        .await
-        .expect(200)
-        .json();
+    let jobs = service.get_json("/api/v2/rawmodel/jobs").await;
     assert!(jobs["data"].is_array());
 }
 
@@ -246,10 +224,8 @@ async fn rapid_models_are_tagged_and_deleted() {
     let mut rapids = Vec::new();
     for _ in 0..3 {
         let asked = service
-            .post(&format!("/api/v2/rawmodel/optimize/{id}"), json!({}))
-            .await
-            .expect(200)
-            .json();
+            .post_json(&format!("/api/v2/rawmodel/optimize/{id}"), json!({}))
+            .await;
         rapids.push(asked["id"].as_u64().unwrap());
     }
     let path = format!("/api/v2/rapidmodel/{}", rapids[0]);

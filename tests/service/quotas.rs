@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::support::{COPYING_WORKER, Fixture, WAITING_WORKER, files_are_in_a_bucket};
+use super::support::{COPYING_WORKER, Fixture, WAITING_WORKER, files_are_in_a_bucket, upload_url};
 use super::test_records::TestDatabase;
 
 impl Fixture {
@@ -12,16 +12,12 @@ impl Fixture {
     }
 
     async fn storage_left(&self) -> u64 {
-        let left = self.get("/api/v2/user/storage").await.expect(200).json();
+        let left = self.get_json("/api/v2/user/storage").await;
         left["storage_left"].as_u64().unwrap()
     }
 
     pub async fn points(&self) -> u64 {
-        let points = self
-            .get("/api/v2/user/rapidpoints")
-            .await
-            .expect(200)
-            .json();
+        let points = self.get_json("/api/v2/user/rapidpoints").await;
         points["rapidpoints"].as_u64().unwrap()
     }
 }
@@ -35,9 +31,7 @@ async fn an_upload_that_just_fits_is_imported_and_the_next_one_is_refused() {
     assert!(asset["data"]["downloads"]["metrics.json"].is_string());
     assert_eq!(service.storage_left().await, 0);
     let (_, started) = service.begin("stool", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"]
-        .as_str()
-        .unwrap();
+    let url = upload_url(&started, "a.glb");
     // A bucket takes every file, so there the end of the upload is refused.
     let end = format!("/api/v2/rawmodel/{}/api-upload/complete", started["id"]);
     let send = async || match files_are_in_a_bucket() {

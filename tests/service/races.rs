@@ -4,7 +4,8 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::support::{COPYING_WORKER, Fixture, blobs, needs_own_storage};
+use super::support::{COPYING_WORKER, Fixture, blobs, upload_url};
+use crate::needs_own_storage;
 
 /// Number of parallel requests.
 const AT_ONCE: usize = 16;
@@ -23,12 +24,9 @@ fn runs(service: &Fixture) -> usize {
 async fn completing_twice_at_once_makes_one_analysis() {
     let service = Fixture::with(&counting(), |config| config.workers = 4).await;
     let (id, started) = service.begin("chair", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"]
-        .as_str()
-        .unwrap();
+    let url = upload_url(&started, "a.glb");
     service.put(url, b"x").await.expect(200);
-    let path = format!("/api/v2/rawmodel/{id}/api-upload/complete");
-    let answers = join_all((0..AT_ONCE).map(|_| service.get(&path))).await;
+    let answers = join_all((0..AT_ONCE).map(|_| service.complete(id))).await;
     for answer in answers {
         answer.expect(200);
     }
@@ -117,16 +115,12 @@ async fn points_are_never_spent_twice() {
 
 #[tokio::test]
 async fn two_uploads_of_one_file_leave_one_and_count_once() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::start().await;
     let storage = service.get("/api/v2/user/storage").await.json();
     let before = storage["storage_left"].as_u64().unwrap();
     let (id, started) = service.begin("chair", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"]
-        .as_str()
-        .unwrap();
+    let url = upload_url(&started, "a.glb");
     let bodies: Vec<Vec<u8>> = (0..AT_ONCE).map(|n| vec![n as u8; 1_000]).collect();
     let puts = join_all(bodies.iter().map(|body| service.put(url, body))).await;
     for put in puts {
@@ -161,15 +155,13 @@ async fn what_is_deleted_gets_no_tags_and_no_embeds_any_more() {
 
 #[tokio::test]
 async fn parallel_uploads_never_exceed_the_quota() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::with(COPYING_WORKER, |config| config.quota_bytes = Some(5_000)).await;
     let names: Vec<String> = (0..AT_ONCE).map(|n| format!("{n}.bin")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let (_, started) = service.begin("chair", &names).await;
     let puts = names.iter().map(|name| {
-        let url = started["links"]["s3_upload_urls"][name].as_str().unwrap();
+        let url = upload_url(&started, name);
         service.put(url, &[7; 1_000])
     });
     let stored = join_all(puts).await;

@@ -68,13 +68,11 @@ async fn a_fox_is_analysed_and_optimized() {
         "compressionAndExport": { "fileExports": [{ "fileType": "glb" }] },
     });
     let asked = service
-        .post(
+        .post_json(
             &format!("/api/v2/rawmodel/optimize/{id}"),
             json!({ "config": config }),
         )
-        .await
-        .expect(200)
-        .json();
+        .await;
     let rapid = service.optimized(asked["id"].as_u64().unwrap()).await;
     assert_eq!(rapid["optimization_status"], "done", "{rapid}");
     let glb = service
@@ -95,18 +93,12 @@ async fn a_fox_is_analysed_and_optimized() {
     assert!(!images.is_empty());
     let keys = |map: &Value| -> Vec<String> { map.as_object().unwrap().keys().cloned().collect() };
     let of_asset = service
-        .get(&format!("/api/v2/rawmodel/{id}/renders"))
-        .await
-        .expect(200)
-        .json();
+        .get_json(&format!("/api/v2/rawmodel/{id}/renders"))
+        .await;
     assert_eq!(keys(&of_asset).len(), 6);
     assert!(of_asset["glb-front.png"].is_string());
     let path = format!("/api/v2/rapidmodel/{}", rapid["id"]);
-    let renders = service
-        .get(&format!("{path}/renders"))
-        .await
-        .expect(200)
-        .json();
+    let renders = service.get_json(&format!("{path}/renders")).await;
     for key in ["glb-top.png", "glb-top__diff.png", "original-top.png"] {
         let picture = service
             .read(renders[key].as_str().unwrap())

@@ -10,7 +10,7 @@ use futures_util::future::{join_all, try_join_all};
 use serde_json::json;
 
 use super::skip::skipped;
-use super::support::{COPYING_WORKER, Fixture, config, http_client, script, settings};
+use super::support::{COPYING_WORKER, Fixture, config, http_client, script, settings, upload_url};
 use super::test_records::{TestDatabase, database_url};
 
 /// Number of parallel requests.
@@ -106,12 +106,9 @@ async fn completing_at_two_services_makes_one_analysis() {
         return;
     };
     let (id, started) = pair.first.begin("chair", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"]
-        .as_str()
-        .unwrap();
+    let url = upload_url(&started, "a.glb");
     pair.first.put(url, b"x").await.expect(200);
-    let path = format!("/api/v2/rawmodel/{id}/api-upload/complete");
-    let asked = pair.in_turn().map(|service| service.get(&path));
+    let asked = pair.in_turn().map(|service| service.complete(id));
     for answer in join_all(asked).await {
         answer.expect(200);
     }
@@ -195,14 +192,11 @@ async fn a_job_of_one_service_is_done_by_another() {
         return;
     };
     let (id, started) = pair.first.begin("chair", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"]
-        .as_str()
-        .unwrap();
+    let url = upload_url(&started, "a.glb");
     pair.first.put(url, b"x").await.expect(200);
     // The second service accepts the upload; a third one works. Its folder is empty, so the analysis fails there.
     let third = Service::start(pair.config_of_third(pair.second.dir.path())).await;
-    let path = format!("/api/v2/rawmodel/{id}/api-upload/complete");
-    pair.second.get(&path).await.expect(200);
+    pair.second.complete(id).await.expect(200);
     let begun = "SELECT COUNT(*) FROM jobs WHERE attempts > 0";
     let deadline = Instant::now() + Duration::from_secs(60);
     while pair.number(begun).await == 0 {

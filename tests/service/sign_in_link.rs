@@ -64,7 +64,7 @@ async fn only_the_last_sixteen_tokens_of_links_are_kept() {
         let code = code_of(&link(&service).await);
         exchange(&service, &code, &[]).await.expect(200);
     }
-    let tokens = service.get("/api/v2/user/tokens").await.expect(200).json();
+    let tokens = service.get_json("/api/v2/user/tokens").await;
     let names: Vec<&str> = tokens
         .as_array()
         .unwrap()
@@ -126,7 +126,7 @@ async fn only_the_page_on_this_machine_may_use_a_link() {
 #[tokio::test]
 async fn codes_are_made_with_a_token_only_and_count_in_the_rate_of_requests() {
     let service = Fixture::with("", |config| config.requests_per_minute = 4).await;
-    let made = service.post(CODE, json!({})).await.expect(200).json();
+    let made = service.post_json(CODE, json!({})).await;
     assert_eq!(made["expires_in"], 600);
     exchange(&service, made["code"].as_str().unwrap(), &[])
         .await

@@ -7,7 +7,7 @@ use assetfs_engine::sample::{ChairDetail, write_chair_with};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::support::{COPYING_WORKER, Fixture, WAITING_WORKER, engine};
+use super::support::{COPYING_WORKER, Fixture, WAITING_WORKER, engine, upload_url};
 use super::test_records::TestDatabase;
 
 const MULTI: &str = "/api/v2/rawmodel/optimize";
@@ -26,9 +26,7 @@ done
 async fn every_phase_of_an_import_is_shown_while_it_happens() {
     let service = Fixture::with(PHASED_WORKER, |_| {}).await;
     let (id, started) = service.begin("chair", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"]
-        .as_str()
-        .unwrap();
+    let url = upload_url(&started, "a.glb");
     service.put(url, b"x").await.expect(200);
     let path = format!("/api/v2/rawmodel/{id}");
     service
@@ -140,7 +138,7 @@ async fn the_parts_of_a_viewers_url_read_the_model_and_nothing_else() {
     let service = Fixture::start().await;
     let id = service.upload("chair", &[("a.glb", b"bytes")]).await;
     let path = format!("/api/v2/rawmodel/optimize/{id}");
-    let asked = service.post(&path, json!({})).await.expect(200).json();
+    let asked = service.post_json(&path, json!({})).await;
     let rapid = service.optimized(asked["id"].as_u64().unwrap()).await;
     let root = rapid["model"]["rootUrl"].as_str().unwrap();
     assert_eq!(rapid["model"]["fileName"], "chair.glb");
@@ -182,7 +180,7 @@ async fn an_empty_file_name_counts_as_absent_and_usdz_has_a_quality_report() {
         "export": [{ "fileName": "", "format": { "usdz": {} } }],
     } });
     let path = format!("/api/v2/rawmodel/optimize/{id}");
-    let asked = service.post(&path, config).await.expect(200).json();
+    let asked = service.post_json(&path, config).await;
     let rapid = service.optimized(asked["id"].as_u64().unwrap()).await;
     assert_eq!(rapid["optimization_status"], "done", "{rapid}");
     assert!(
@@ -190,7 +188,7 @@ async fn an_empty_file_name_counts_as_absent_and_usdz_has_a_quality_report() {
         "{rapid}"
     );
     let report = format!("/api/v2/rapidmodel/{}/usdz/downloadQc", asked["id"]);
-    let report = service.get(&report).await.expect(200).json();
+    let report = service.get_json(&report).await;
     assert!(report["avgScore"].as_f64().unwrap() > 50.0, "{report}");
     assert_eq!(report["file"], "chair.usdz");
 }

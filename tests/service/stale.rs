@@ -13,13 +13,13 @@ fn percent(percentage: f64) -> Value {
 async fn result(service: &Fixture, asset: u64, mut body: Value, note: &str) -> String {
     body["tags"] = json!([note]);
     let path = format!("/api/v2/rawmodel/optimize/{asset}");
-    let id = service.post(&path, body).await.expect(200).json()["id"].clone();
+    let id = service.post_json(&path, body).await["id"].clone();
     service.optimized(id.as_u64().unwrap()).await;
     id.to_string()
 }
 
 async fn answer(service: &Fixture) -> Value {
-    service.get("/page/stale.json").await.expect(200).json()
+    service.get_json("/page/stale.json").await
 }
 
 async fn stale(service: &Fixture) -> Value {

@@ -2,13 +2,12 @@
 
 use reqwest::Method;
 
-use super::support::{Fixture, needs_own_storage};
+use super::support::{Fixture, upload_url};
+use crate::needs_own_storage;
 
 #[tokio::test]
 async fn the_page_and_all_its_files_come_from_the_service() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::start().await;
     let page = service.read(&service.url("/")).await.expect(200);
     assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
@@ -57,9 +56,7 @@ async fn the_page_and_all_its_files_come_from_the_service() {
 
 #[tokio::test]
 async fn the_frame_that_reads_models_has_no_origin_and_no_network() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::start().await;
     let frame = service.read(&service.url("/page/frame.html")).await;
     let frame = frame.expect(200);
@@ -85,9 +82,7 @@ async fn the_frame_that_reads_models_has_no_origin_and_no_network() {
 
 #[tokio::test]
 async fn a_file_of_a_user_never_runs_as_a_page_of_the_service() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::start().await;
     let script = b"<html xmlns='http://www.w3.org/1999/xhtml'><script>alert(1)</script></html>";
     let names = [
@@ -99,7 +94,7 @@ async fn a_file_of_a_user_never_runs_as_a_page_of_the_service() {
     ];
     let (id, started) = service.begin("chair", &names).await;
     for name in names {
-        let url = started["links"]["s3_upload_urls"][name].as_str().unwrap();
+        let url = upload_url(&started, name);
         service.put(url, script).await.expect(200);
     }
     let files = service
@@ -120,14 +115,10 @@ async fn a_file_of_a_user_never_runs_as_a_page_of_the_service() {
 
 #[tokio::test]
 async fn a_browser_on_another_origin_may_send_files_to_signed_addresses() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::start().await;
     let (_, started) = service.begin("chair", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"]
-        .as_str()
-        .unwrap();
+    let url = upload_url(&started, "a.glb");
     let preflight = service
         .http
         .request(Method::OPTIONS, url)

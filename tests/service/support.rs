@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::s3::TestBucket;
-use super::skip::skipped;
 use super::test_records::database_url;
 
 /// Copies the task's first file to the result, and reports progress.
@@ -100,12 +99,21 @@ pub fn files_are_in_a_bucket() -> bool {
     std::env::var_os("ASSETFS_TEST_FILES").is_some_and(|place| place == "s3")
 }
 
-/// True if the running test cannot be run because it is about the storage of the service itself.
-pub fn needs_own_storage() -> bool {
-    if files_are_in_a_bucket() {
-        skipped("ASSETFS_TEST_FILES is s3");
-    }
-    files_are_in_a_bucket()
+/// Returns from the test, with a message, if the files are in a bucket: it is about the storage of the service itself.
+#[macro_export]
+macro_rules! needs_own_storage {
+    () => {
+        if $crate::support::files_are_in_a_bucket() {
+            $crate::skip::skipped("ASSETFS_TEST_FILES is s3");
+            return;
+        }
+    };
+}
+
+/// The signed URL of a file, in the answer to the start of an upload.
+pub fn upload_url<'a>(started: &'a Value, name: &str) -> &'a str {
+    let url = &started["links"]["s3_upload_urls"][name];
+    url.as_str().unwrap_or_else(|| panic!("{started}"))
 }
 
 /// A whole reply.
@@ -248,6 +256,16 @@ impl Fixture {
         self.json(Method::POST, path, body).await
     }
 
+    /// The JSON at a path.
+    pub async fn get_json(&self, path: &str) -> Value {
+        self.get(path).await.expect(200).json()
+    }
+
+    /// The JSON in the answer to a request that succeeds.
+    pub async fn post_json(&self, path: &str, body: Value) -> Value {
+        self.post(path, body).await.expect(200).json()
+    }
+
     pub async fn json(&self, method: Method, path: &str, body: Value) -> Answer {
         let request = self
             .request(method, path)
@@ -271,11 +289,15 @@ impl Fixture {
     pub async fn begin(&self, name: &str, files: &[&str]) -> (u64, Value) {
         let body = json!({ "model_name": name, "filenames": files });
         let answer = self
-            .post("/api/v2/rawmodel/api-upload/start", body)
-            .await
-            .expect(200)
-            .json();
+            .post_json("/api/v2/rawmodel/api-upload/start", body)
+            .await;
         (answer["id"].as_u64().unwrap(), answer)
+    }
+
+    /// Completes an upload.
+    pub async fn complete(&self, id: u64) -> Answer {
+        let path = format!("/api/v2/rawmodel/{id}/api-upload/complete");
+        self.get(&path).await
     }
 
     /// Uploads a model and asks for an optimization; returns its id.
@@ -287,7 +309,7 @@ impl Fixture {
     /// Asks for an optimization; returns its id.
     pub async fn optimize(&self, asset: u64) -> u64 {
         let path = format!("/api/v2/rawmodel/optimize/{asset}");
-        let asked = self.post(&path, json!({})).await.expect(200).json();
+        let asked = self.post_json(&path, json!({})).await;
         asked["id"].as_u64().unwrap()
     }
 
@@ -319,12 +341,10 @@ impl Fixture {
         let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
         let (id, started) = self.begin(name, &names).await;
         for (name, bytes) in files {
-            let url = started["links"]["s3_upload_urls"][name].as_str().unwrap();
+            let url = upload_url(&started, name);
             self.put(url, bytes).await.expect(200);
         }
-        self.get(&format!("/api/v2/rawmodel/{id}/api-upload/complete"))
-            .await
-            .expect(200);
+        self.complete(id).await.expect(200);
         self.analysed(id).await;
         id
     }
@@ -355,7 +375,7 @@ impl Fixture {
         let deadline = Instant::now() + Duration::from_secs(300);
         let mut pause = Duration::from_millis(10);
         loop {
-            let answer = self.get(path).await.expect(200).json();
+            let answer = self.get_json(path).await;
             if wanted(&answer) {
                 return answer;
             }

@@ -3,7 +3,8 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::support::{Fixture, blobs, needs_own_storage};
+use super::support::{Fixture, blobs, upload_url};
+use crate::needs_own_storage;
 
 const TOKENS: &str = "/api/v2/user/tokens";
 
@@ -52,7 +53,7 @@ async fn no_token_can_be_given_a_name_by_which_it_would_expire() {
         let message = refused.expect(400).json()["message"].to_string();
         assert!(message.contains("tokens of sign-ins"), "{message}");
     }
-    let list = service.get(TOKENS).await.expect(200).json();
+    let list = service.get_json(TOKENS).await;
     assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
     let body = json!({ "name": "sign-in" });
     let made = service.post("/api/v2/user/tokens/create", body).await;
@@ -70,7 +71,7 @@ async fn a_token_is_shown_once_listed_and_ended() {
     let (id, secret) = made.split_once('|').unwrap();
     assert!(secret.len() >= 40);
 
-    let list = service.get(TOKENS).await.expect(200).json();
+    let list = service.get_json(TOKENS).await;
     let item = &list[1];
     assert_eq!(item["id"].to_string(), id);
     assert_eq!(item["name"], "ci");
@@ -78,11 +79,7 @@ async fn a_token_is_shown_once_listed_and_ended() {
     assert_eq!(item["optimization_count"], 0);
     assert!(list[0]["last_used_at"].is_string());
 
-    let single = service
-        .get(&format!("{TOKENS}/{id}"))
-        .await
-        .expect(200)
-        .json();
+    let single = service.get_json(&format!("{TOKENS}/{id}")).await;
     assert_eq!(single["abilities"], json!(["*"]));
     assert_eq!(single["plain_text"], "");
     assert!(single["tokenable_id"].is_u64());
@@ -179,9 +176,7 @@ async fn logging_in_gives_a_token() {
 
 #[tokio::test]
 async fn an_account_ends_with_all_it_has() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::start().await;
     let id = service.upload("chair", &[("chair.glb", b"x")]).await;
     let downloads = service
@@ -221,9 +216,7 @@ async fn requests_over_the_rate_limit_get_429_with_a_wait() {
     assert!(refused.json()["message"].is_string());
     // Uploads are left out.
     let (id, started) = service.begin("chair", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"]
-        .as_str()
-        .unwrap();
+    let url = upload_url(&started, "a.glb");
     service.put(url, b"x").await.expect(200);
     let complete = format!("/api/v2/rawmodel/{id}/api-upload/complete");
     service

@@ -6,7 +6,8 @@ use reqwest::Method;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::support::{Fixture, blobs, needs_own_storage};
+use super::support::{Fixture, blobs, upload_url};
+use crate::needs_own_storage;
 
 const START: &str = "/api/v2/rawmodel/api-upload/start";
 
@@ -73,9 +74,7 @@ async fn any_name_comes_back_as_it_was_given() {
 
 #[tokio::test]
 async fn a_signed_url_is_good_for_one_method_and_no_token() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::start().await;
     let (_, started) = service.begin("chair", &["a.glb", "b.glb"]).await;
     let urls = &started["links"]["s3_upload_urls"];
@@ -106,17 +105,13 @@ async fn a_signed_url_is_good_for_one_method_and_no_token() {
 
 #[tokio::test]
 async fn a_signed_url_ends() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::with("", |config| {
         config.upload_url_lifetime = Duration::from_secs(1);
     })
     .await;
     let (_, started) = service.begin("chair", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"]
-        .as_str()
-        .unwrap();
+    let url = upload_url(&started, "a.glb");
     tokio::time::sleep(Duration::from_millis(1_100)).await;
     let answer = service.put(url, b"x").await.expect(403).json();
     assert_eq!(answer["message"], "Request has expired");
@@ -124,14 +119,10 @@ async fn a_signed_url_ends() {
 
 #[tokio::test]
 async fn a_file_may_be_sent_again_until_the_upload_is_complete() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::start().await;
     let (id, started) = service.begin("chair", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"]
-        .as_str()
-        .unwrap();
+    let url = upload_url(&started, "a.glb");
     let left = |answer: super::support::Answer| answer.json()["storage_left"].as_u64().unwrap();
     let before = left(service.get("/api/v2/user/storage").await);
     service.put(url, b"first try").await.expect(200);
@@ -141,10 +132,7 @@ async fn a_file_may_be_sent_again_until_the_upload_is_complete() {
     let wrong = service.http.put(url).body("third");
     let wrong = wrong.header("content-md5", "AAAAAAAAAAAAAAAAAAAAAA==");
     service.send(wrong).await.expect(400);
-    service
-        .get(&format!("/api/v2/rawmodel/{id}/api-upload/complete"))
-        .await
-        .expect(200);
+    service.complete(id).await.expect(200);
     service.put(url, b"too late").await.expect(409);
     let downloads = service
         .get(&format!("/api/v2/rawmodel/{id}/downloads"))
@@ -156,9 +144,7 @@ async fn a_file_may_be_sent_again_until_the_upload_is_complete() {
 
 #[tokio::test]
 async fn what_does_not_fit_is_refused_and_leaves_nothing() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::with("", |config| config.quota_bytes = Some(1_000_000)).await;
     let (id, started) = service.begin("chair", &["a.glb", "b.glb"]).await;
     let urls = &started["links"]["s3_upload_urls"];
@@ -184,14 +170,10 @@ async fn what_does_not_fit_is_refused_and_leaves_nothing() {
 
 #[tokio::test]
 async fn an_upload_that_breaks_off_leaves_nothing() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::start().await;
     let (id, started) = service.begin("chair", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"]
-        .as_str()
-        .unwrap();
+    let url = upload_url(&started, "a.glb");
     let path = url.split_once("://").unwrap().1.split_once('/').unwrap().1;
     for _ in 0..3 {
         let mut stream = tokio::net::TcpStream::connect(service.service.addr())
@@ -202,8 +184,7 @@ async fn an_upload_that_breaks_off_leaves_nothing() {
         stream.write_all(&vec![7; 3_000_000]).await.unwrap();
         drop(stream);
     }
-    let complete = format!("/api/v2/rawmodel/{id}/api-upload/complete");
-    service.get(&complete).await.expect(422);
+    service.complete(id).await.expect(422);
     let data = service.dir.path().join("data");
     let deadline = std::time::Instant::now() + Duration::from_secs(10);
     while !blobs(&data).is_empty() {
@@ -214,9 +195,7 @@ async fn an_upload_that_breaks_off_leaves_nothing() {
 
 #[tokio::test]
 async fn ranges_and_conditions_are_honoured() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::start().await;
     let content: Vec<u8> = (0..200_000_u32).map(|at| (at % 251) as u8).collect();
     let id = service
@@ -274,9 +253,7 @@ async fn ranges_and_conditions_are_honoured() {
 
 #[tokio::test]
 async fn signed_urls_may_live_on_another_origin() {
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::with("", |config| {
         config.storage_origin = Some(assetfs::service::StorageOrigin {
             listen: ([127, 0, 0, 1], 0).into(),
@@ -285,9 +262,7 @@ async fn signed_urls_may_live_on_another_origin() {
     })
     .await;
     let (_, started) = service.begin("chair", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"]
-        .as_str()
-        .unwrap();
+    let url = upload_url(&started, "a.glb");
     let parsed = url::Url::parse(url).unwrap();
     assert_ne!(parsed.port(), Some(service.service.addr().port()));
     service.put(url, b"x").await.expect(200);

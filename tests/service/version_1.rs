@@ -20,7 +20,7 @@ async fn the_options_of_the_command_line_act() {
     let process = format!("/api/rawmodel/process/{id}");
     let options = json!({ "decimation": { "target": "f:1" }, "pixels-per-unit-length": 300 });
     let body = json!({ "max_size_mb": 5, "config": options.to_string() });
-    let asked = service.post(&process, body).await.expect(200).json();
+    let asked = service.post_json(&process, body).await;
     let used = &asked["configuration"];
     assert_eq!(used["workflowSettings"]["targetMBSize"], 5.0);
     assert_eq!(used["limits"]["faces"]["count"], 1);
@@ -30,11 +30,7 @@ async fn the_options_of_the_command_line_act() {
     );
     let rapid = asked["id"].as_u64().unwrap();
     service.optimized(rapid).await;
-    let model = service
-        .get(&format!("/api/rapidmodel/{rapid}"))
-        .await
-        .expect(200)
-        .json();
+    let model = service.get_json(&format!("/api/rapidmodel/{rapid}")).await;
     let downloads = model["data"]["downloads"].as_object().unwrap();
     let mut formats: Vec<&str> = downloads.keys().map(String::as_str).collect();
     formats.sort_unstable();
@@ -56,10 +52,8 @@ async fn exports_that_are_asked_for_are_the_only_ones() {
     let config = json!({ "compressionAndExport": { "fileExports": [{ "fileType": "obj" }] } });
     let body = json!({ "config": config });
     let asked = service
-        .post(&format!("/api/rawmodel/optimize/{id}"), body)
-        .await
-        .expect(200)
-        .json();
+        .post_json(&format!("/api/rawmodel/optimize/{id}"), body)
+        .await;
     let rapid = asked["id"].as_u64().unwrap();
     service.optimized(rapid).await;
     let model = service

@@ -85,7 +85,7 @@ async fn each_job_end_sends_one_signed_event() {
     let service = Fixture::start().await;
     let (url, received) = receiver("204 No Content").await;
     let body = json!({ "url": url, "verify_ssl": false, "secret": "s3cret" });
-    let webhook = service.post(WEBHOOKS, body).await.expect(200).json();
+    let webhook = service.post_json(WEBHOOKS, body).await;
     assert_eq!(webhook["failed_calls"], 0);
     assert_eq!(webhook["last_status"], Value::Null);
 
@@ -136,7 +136,7 @@ async fn each_job_end_sends_one_signed_event() {
             .collect();
         assert_eq!(signature, expected);
     }
-    let list = service.get(WEBHOOKS).await.expect(200).json();
+    let list = service.get_json(WEBHOOKS).await;
     assert_eq!(list[0]["last_status"], 204);
     assert!(list[0]["last_called_at"].is_string());
     service
@@ -191,7 +191,7 @@ async fn a_failed_optimization_reports_its_logs_and_times() {
     let service = Fixture::with(FAILING_WORKER, |_| {}).await;
     let (url, received) = receiver("204 No Content").await;
     let body = json!({ "url": url, "verify_ssl": false });
-    let made = service.post(WEBHOOKS, body).await.expect(200).json();
+    let made = service.post_json(WEBHOOKS, body).await;
     assert_eq!(made["notified_at"], json!(null));
     let id = service.upload("chair", &[("a.glb", b"x")]).await;
     let path = format!("/api/v2/rawmodel/optimize/{id}");
@@ -226,12 +226,7 @@ async fn webhooks_are_checked_tested_and_limited() {
     }
     let (url, received) = receiver("200 OK").await;
     let body = json!({ "url": url, "verify_ssl": true });
-    let id = service
-        .post(WEBHOOKS, body.clone())
-        .await
-        .expect(200)
-        .json()["id"]
-        .clone();
+    let id = service.post_json(WEBHOOKS, body.clone()).await["id"].clone();
     service.post(WEBHOOKS, body.clone()).await.expect(200);
     let refused = service.post(WEBHOOKS, body).await.expect(500).json();
     assert_eq!(refused[0]["code"], 1);
@@ -300,12 +295,12 @@ async fn a_service_for_other_machines_calls_nothing_on_its_own() {
     // A name is known to be of this machine only when it is resolved.
     let named = url.replace("127.0.0.1", "localhost");
     let body = json!({ "url": named, "verify_ssl": true });
-    let id = service.post(WEBHOOKS, body).await.expect(200).json()["id"].clone();
+    let id = service.post_json(WEBHOOKS, body).await["id"].clone();
     let test = format!("{WEBHOOKS}/test/{id}");
     service.post(&test, json!({})).await.expect(200);
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
-        let listed = service.get(WEBHOOKS).await.expect(200).json();
+        let listed = service.get_json(WEBHOOKS).await;
         if !listed[0]["last_called_at"].is_null() {
             assert_eq!(listed[0]["last_status"], 0, "{listed}");
             break;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use assetfs::service::Service;
 use serde_json::{Value, json};
 
-use super::support::{COPYING_WORKER, Fixture, WAITING_WORKER, config, runs, script};
+use super::support::{COPYING_WORKER, Fixture, WAITING_WORKER, config, runs, script, upload_url};
 
 /// A worker that does what the name of the model asks for.
 const MOODY_WORKER: &str = r#"
@@ -256,10 +256,9 @@ async fn a_worker_that_cannot_be_started_is_the_reason_of_a_model_that_waits() {
     })
     .await;
     let (id, started) = service.begin("x", &["a.glb"]).await;
-    let url = started["links"]["s3_upload_urls"]["a.glb"].as_str();
-    service.put(url.unwrap(), b"x").await.expect(200);
-    let complete = format!("/api/v2/rawmodel/{id}/api-upload/complete");
-    service.get(&complete).await.expect(200);
+    let url = upload_url(&started, "a.glb");
+    service.put(url, b"x").await.expect(200);
+    service.complete(id).await.expect(200);
     let path = format!("/api/v2/rawmodel/{id}");
     // While the start is tried once more, the reason is that of the try before.
     let waits = |record: &Value| {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use assetfs::client::ClientError;
 
-use super::bytes_of;
+use super::{bytes_of, range_of};
 use crate::fault_server::{FaultServer, Reply, range_reply};
 use crate::{client_of, content, signed};
 
@@ -77,24 +77,12 @@ async fn a_server_that_ignores_ranges_still_works() {
     let served = file.clone();
     let server = FaultServer::start(move |_, _| Reply::new(200, &[], served.clone()));
     let client = client_of(&server);
-    let reply = client
-        .transfers()
-        .get_range(&signed(&server, "a"), 123_456, Some(1000), None)
-        .await
-        .unwrap();
+    let reply = range_of(&client, &server, 123_456, 1000).await.unwrap();
     assert!(!reply.partial);
     assert!(bytes_of(reply).await.unwrap() == file[123_456..124_456]);
-    let reply = client
-        .transfers()
-        .get_range(&signed(&server, "a"), 299_990, Some(1000), None)
-        .await
-        .unwrap();
+    let reply = range_of(&client, &server, 299_990, 1000).await.unwrap();
     assert!(bytes_of(reply).await.unwrap() == file[299_990..]);
-    let reply = client
-        .transfers()
-        .get_range(&signed(&server, "a"), 400_000, Some(1000), None)
-        .await
-        .unwrap();
+    let reply = range_of(&client, &server, 400_000, 1000).await.unwrap();
     assert!(bytes_of(reply).await.unwrap().is_empty());
 
     // The same without a length.
@@ -103,11 +91,7 @@ async fn a_server_that_ignores_ranges_still_works() {
         Reply::new(200, &[("transfer-encoding", "chunked")], served.clone())
     });
     let client = client_of(&server);
-    let reply = client
-        .transfers()
-        .get_range(&signed(&server, "a"), 99_000, Some(5000), None)
-        .await
-        .unwrap();
+    let reply = range_of(&client, &server, 99_000, 5000).await.unwrap();
     assert_eq!((reply.meta.size, reply.len), (None, None));
     assert!(bytes_of(reply).await.unwrap() == file[99_000..100_000]);
 }
@@ -124,11 +108,7 @@ async fn two_versions_are_never_mixed() {
         }
     });
     let client = client_of(&server);
-    let reply = client
-        .transfers()
-        .get_range(&signed(&server, "a"), 0, Some(10_000), None)
-        .await
-        .unwrap();
+    let reply = range_of(&client, &server, 0, 10_000).await.unwrap();
     let error = bytes_of(reply).await.unwrap_err();
     assert!(matches!(error, ClientError::Changed { .. }), "{error:?}");
     let error = client
@@ -171,9 +151,7 @@ async fn a_reply_for_another_range_or_with_too_many_bytes_is_an_error() {
     ];
     for (name, headers, len) in bad {
         let server = FaultServer::start(move |_, _| Reply::new(206, &headers, content(len)));
-        let error = client_of(&server)
-            .transfers()
-            .get_range(&signed(&server, "a"), 10, Some(10), None)
+        let error = range_of(&client_of(&server), &server, 10, 10)
             .await
             .unwrap_err();
         assert!(
@@ -189,11 +167,7 @@ async fn a_reply_for_another_range_or_with_too_many_bytes_is_an_error() {
         ];
         Reply::new(206, &headers, "b\r\n01234567890\r\n0\r\n\r\n")
     });
-    let reply = client_of(&server)
-        .transfers()
-        .get_range(&signed(&server, "a"), 0, Some(10), None)
-        .await
-        .unwrap();
+    let reply = range_of(&client_of(&server), &server, 0, 10).await.unwrap();
     assert!(matches!(
         bytes_of(reply).await,
         Err(ClientError::Protocol { .. })
@@ -205,11 +179,7 @@ async fn a_reply_for_another_range_or_with_too_many_bytes_is_an_error() {
         ];
         Reply::new(206, &headers, "a\r\n0123456789\r\n1\r\nx\r\n0\r\n\r\n").after(Duration::ZERO)
     });
-    let reply = client_of(&server)
-        .transfers()
-        .get_range(&signed(&server, "a"), 0, Some(10), None)
-        .await
-        .unwrap();
+    let reply = range_of(&client_of(&server), &server, 0, 10).await.unwrap();
     assert!(matches!(
         bytes_of(reply).await,
         Err(ClientError::Protocol { .. })

@@ -6,7 +6,7 @@ use assetfs::client::ClientError;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-use super::bytes_of;
+use super::{bytes_of, range_of};
 use crate::fault_server::{Asked, FaultServer, Reply, range_reply};
 use crate::{client_of, content, signed};
 
@@ -26,11 +26,7 @@ async fn a_disconnect_a_stall_and_a_short_reply_are_resumed_if_the_version_is_kn
             if before < 3 { fault(reply) } else { reply }
         });
         let client = client_of(&server);
-        let reply = client
-            .transfers()
-            .get_range(&signed(&server, "a"), 10_000, Some(30_000), None)
-            .await
-            .unwrap();
+        let reply = range_of(&client, &server, 10_000, 30_000).await.unwrap();
         assert!(
             bytes_of(reply).await.unwrap() == file[10_000..40_000],
             "{name}"
@@ -54,9 +50,7 @@ async fn a_disconnect_a_stall_and_a_short_reply_are_resumed_if_the_version_is_kn
             &served[first..=last],
         )
     });
-    let reply = client_of(&server)
-        .transfers()
-        .get_range(&signed(&server, "a"), 10_000, Some(30_000), None)
+    let reply = range_of(&client_of(&server), &server, 10_000, 30_000)
         .await
         .unwrap();
     assert!(bytes_of(reply).await.unwrap() == file[10_000..40_000]);
@@ -74,9 +68,7 @@ async fn a_disconnect_that_cannot_be_resumed_safely_is_an_error_and_not_the_end(
             )
             .cut_after(3_000)
         });
-        let reply = client_of(&server)
-            .transfers()
-            .get_range(&signed(&server, "a"), 0, Some(10_000), None)
+        let reply = range_of(&client_of(&server), &server, 0, 10_000)
             .await
             .unwrap();
         let error = bytes_of(reply).await.unwrap_err();
@@ -111,11 +103,7 @@ async fn probes_and_ranges_are_repeated_after_an_error() {
             .size,
         Some(100)
     );
-    let reply = client
-        .transfers()
-        .get_range(&signed(&server, "a"), 10, Some(10), None)
-        .await
-        .unwrap();
+    let reply = range_of(&client, &server, 10, 10).await.unwrap();
     assert!(bytes_of(reply).await.unwrap() == content(100)[10..20]);
     assert_eq!(server.count(), 6);
 }

@@ -2,7 +2,7 @@
 
 use assetfs::client::ClientError;
 
-use super::bytes_of;
+use super::{bytes_of, range_of};
 use crate::fault_server::{FaultServer, Reply};
 use crate::{client_of, content, signed};
 
@@ -83,26 +83,14 @@ async fn a_416_without_a_length_is_followed_by_a_request_without_a_range() {
     });
     let client = client_of(&server);
     assert!(
-        bytes_of(
-            client
-                .transfers()
-                .get_range(&signed(&server, "a"), 50, Some(5), None)
-                .await
-                .unwrap()
-        )
-        .await
-        .unwrap()
-        .is_empty()
-    );
-    let bytes = bytes_of(
-        client
-            .transfers()
-            .get_range(&signed(&server, "a"), 40, Some(5), None)
+        bytes_of(range_of(&client, &server, 50, 5).await.unwrap())
             .await
-            .unwrap(),
-    )
-    .await
-    .unwrap();
+            .unwrap()
+            .is_empty()
+    );
+    let bytes = bytes_of(range_of(&client, &server, 40, 5).await.unwrap())
+        .await
+        .unwrap();
     assert!(bytes == content(50)[40..45]);
 }
 

@@ -116,9 +116,7 @@ fn a_writer_beside_a_program_that_reads_past_the_drive_changes_no_byte() {
     needs_root!();
     let world = World::new(2 * MIB, &[]);
     let source = world.same_model();
-    run(Command::new("cp")
-        .arg("-r")
-        .args([&source, &world.fixture.path("rawmodels/mine")]));
+    world.fixture.copy_in(&source, "rawmodels/mine");
     world.fixture.wait("rawmodels/mine");
     let mine = world.fixture.path("rawmodels/mine/big.bin");
     wait_until("the kernel reads alone", || {

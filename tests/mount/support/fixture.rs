@@ -1,7 +1,7 @@
 //! A mounted drive and its service in temporary folders.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -221,12 +221,16 @@ impl Fixture {
         });
     }
 
+    /// Copies a file or a folder into the drive.
+    pub fn copy_in(&self, source: impl AsRef<Path>, below: &str) {
+        let mut copy = Command::new("cp");
+        run(copy.arg("-r").arg(source.as_ref()).arg(self.path(below)));
+    }
+
     /// Copies the small chair to `rawmodels/chair`; returns the source folder.
     pub fn copy_chair(&self) -> PathBuf {
         let source = small_chair(self.scratch.path());
-        run(Command::new("cp")
-            .arg("-r")
-            .args([&source, &self.path("rawmodels/chair")]));
+        self.copy_in(&source, "rawmodels/chair");
         source
     }
 
@@ -240,9 +244,7 @@ impl Fixture {
     /// Copies the real model to `rawmodels/model` and waits until it is complete.
     pub fn add_model(&self) {
         let source = model(self.scratch.path());
-        run(Command::new("cp")
-            .arg("-r")
-            .args([&source, &self.path("rawmodels/model")]));
+        self.copy_in(&source, "rawmodels/model");
         self.wait("rawmodels/model");
     }
 

@@ -34,12 +34,8 @@ fn a_backup_of_the_drive_that_is_copied_back_pays_nothing() {
     let source = fixture.add_chair();
     let config = fixture.scratch.path().join("half.json");
     fs::write(&config, r#"{"limits":{"faces":{"percentage":50}}}"#).unwrap();
-    run(Command::new("cp")
-        .arg(&config)
-        .arg(fixture.path("rawmodels/chair/optimize/half.json")));
-    run(Command::new("cp")
-        .arg(&config)
-        .arg(fixture.path("presets/half.json")));
+    fixture.copy_in(&config, "rawmodels/chair/optimize/half.json");
+    fixture.copy_in(&config, "presets/half.json");
     fixture.wait("rawmodels/chair/optimize/half.json");
     let points = fixture.service.get("api/v2/user/rapidpoints");
     let backup = fixture.scratch.path().join("backup");
@@ -67,10 +63,7 @@ fn a_backup_of_the_drive_that_is_copied_back_pays_nothing() {
     assert_eq!(total(&fixture, "api/v2/rapidmodel"), 1);
 
     // Under another name: a model with the original files, and nothing else is sent.
-    run(Command::new("cp")
-        .arg("-r")
-        .arg(backup.join("rawmodels/chair"))
-        .arg(fixture.path("rawmodels/restored")));
+    fixture.copy_in(backup.join("rawmodels/chair"), "rawmodels/restored");
     let why = fixture.why("rawmodels/restored/analysis/rpd_info.json");
     assert!(why.contains("not sent"), "{why}");
     assert_arrived(&fixture, "restored", &tree(&source, &[]));
@@ -296,9 +289,7 @@ fn names_that_look_like_temporary_ones_are_sent() {
     for name in ["sedan.obj", "tmp_car.obj"] {
         fs::write(folder.join(name), object).unwrap();
     }
-    run(Command::new("cp")
-        .arg("-r")
-        .args([&folder, &fixture.path("rawmodels/cars")]));
+    fixture.copy_in(&folder, "rawmodels/cars");
     assert_arrived(&fixture, "cars", &tree(&folder, &[]));
 }
 

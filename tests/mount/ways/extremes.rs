@@ -26,9 +26,7 @@ fn five_hundred_files_in_one_folder_arrive() {
         fs::write(source.join(format!("part{number:03}.bin")), corners()).unwrap();
     }
     fs::write(source.join("many.gltf"), document.to_string()).unwrap();
-    run(Command::new("cp")
-        .arg("-r")
-        .args([&source, &fixture.path("rawmodels/many")]));
+    fixture.copy_in(&source, "rawmodels/many");
     assert_arrived(&fixture, "many", &tree(&source, &[]));
     fixture.only_asset();
 }

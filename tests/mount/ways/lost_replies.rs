@@ -36,9 +36,7 @@ fn one_asset_although_answers_are_lost(kind: &str) {
     let mut fixture = Fixture::unmounted_with_chaos(&losing(kind, UPLOAD), &[]);
     fixture.mount(&[]);
     let source = small_chair(fixture.scratch.path());
-    run(Command::new("cp")
-        .arg("-r")
-        .args([&source, &fixture.path("rawmodels/chair")]));
+    fixture.copy_in(&source, "rawmodels/chair");
     fixture.wait("rawmodels/chair");
     // The first start may have had its effect: the second joined it by its key.
     let assets = fixture.service.assets();
@@ -106,9 +104,7 @@ fn a_lost_answer_of_optimize_pays_once() {
     fixture.add_chair();
     let config = fixture.scratch.path().join("half.json");
     fs::write(&config, r#"{"limits":{"faces":{"percentage":50}}}"#).unwrap();
-    run(Command::new("cp")
-        .arg(&config)
-        .arg(fixture.path("rawmodels/chair/optimize/half.json")));
+    fixture.copy_in(&config, "rawmodels/chair/optimize/half.json");
     fixture.wait("rawmodels/chair/optimize/half.json");
     assert_eq!(list(&fixture, "api/v2/rapidmodel").len(), 1);
     assert_eq!(fixture.chaos_fired(), 1);
@@ -152,7 +148,7 @@ fn a_lost_answer_of_an_embed_makes_one_embed() {
     fixture.mount(&[]);
     let source = fixture.scratch.path().join("shown.glb");
     fs::write(&source, triangle_glb("embedded")).unwrap();
-    run(Command::new("cp").args([&source, &fixture.path("rawmodels/")]));
+    fixture.copy_in(&source, "rawmodels/");
     fixture.wait("rawmodels/shown.glb");
     let config = fixture.scratch.path().join("viewer.json");
     fs::write(&config, "{}").unwrap();

@@ -234,9 +234,7 @@ fn junk_of_file_managers_and_editors_is_kept_and_never_sent() {
         "echo x > .DS_Store; echo x > ._chair.bin; echo x > Thumbs.db; echo x > desktop.ini; echo x > .directory; \
          echo x > chair.gltf~; echo x > .chair.gltf.swp; echo x > 4913; echo x > '~$chair.max'; echo x > scratch.tmp",
     );
-    run(Command::new("cp")
-        .arg("-r")
-        .args([&dirty, &fixture.path("rawmodels/chair")]));
+    fixture.copy_in(&dirty, "rawmodels/chair");
     let why = fixture.why("rawmodels/chair/Thumbs.db");
     assert!(why.contains("never sent"), "{why}");
     fixture.wait("rawmodels/chair");

@@ -89,9 +89,7 @@ fn a_lost_journal_is_reported_and_its_files_can_be_recovered_into_drafts() {
         assert_eq!(bytes, expected, "{}", folder.display());
     }
     for file in fs::read_dir(sorted.join("unnamed")).unwrap() {
-        run(Command::new("cp")
-            .arg(file.unwrap().path())
-            .arg(fixture.path("rawmodels")));
+        fixture.copy_in(file.unwrap().path(), "rawmodels");
     }
     wait_until("nothing is left to recover", || {
         fixture.status()["recovered"].is_null()

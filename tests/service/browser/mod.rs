@@ -12,8 +12,9 @@ use assetfs_engine::sample::{ChairDetail, write_chair_with};
 
 use super::skip::{has_program_or_skips, skipped};
 use super::square_glb::changed_glb;
-use super::support::{Fixture, engine, needs_own_storage};
+use super::support::{Fixture, engine};
 use super::zips::zip_of;
+use crate::needs_own_storage;
 
 /// The folder with the packages that drive and judge the browser.
 fn tools() -> Option<PathBuf> {
@@ -37,9 +38,7 @@ async fn an_artist_signs_in_uploads_optimizes_compares_and_embeds() {
     }
     let Some(tools) = tools() else { return };
     // A browser needs a CORS rule of the bucket; examples/s3.rs has none.
-    if needs_own_storage() {
-        return;
-    }
+    needs_own_storage!();
     let service = Fixture::with("", |config| config.worker = engine()).await;
     let models = tempfile::tempdir().unwrap();
     write_chair_with(&models.path().join("chair"), ChairDetail::Small).unwrap();
