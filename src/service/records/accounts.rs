@@ -34,6 +34,9 @@ impl UserRow {
 
 /// Adds `delta` to the used bytes of `user`.
 pub(super) async fn adjust_used(tx: &mut Tx, user: UserId, delta: i64) -> Result<()> {
+    if delta == 0 {
+        return Ok(());
+    }
     let update = sql!(
         "UPDATE users SET used_bytes = CASE WHEN used_bytes + $2 < 0 THEN 0 ELSE used_bytes + $2 END \
          WHERE id = $1",
