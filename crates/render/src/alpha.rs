@@ -87,10 +87,17 @@ mod tests {
         let square = RenderMesh {
             positions: vec![Vec3::ZERO, Vec3::X, Vec3::new(1.0, 1.0, 0.4), Vec3::Y],
             uvs: [
-                vec![Vec2::ZERO, Vec2::X * 1.7, Vec2::new(1.7, 0.9), Vec2::Y * 0.9],
+                vec![
+                    Vec2::ZERO,
+                    Vec2::X * 1.7,
+                    Vec2::new(1.7, 0.9),
+                    Vec2::Y * 0.9,
+                ],
                 vec![],
             ],
-            colors: (0..4).map(|at| Vec4::splat(0.3 + at as f32 * 0.2)).collect(),
+            colors: (0..4)
+                .map(|at| Vec4::splat(0.3 + at as f32 * 0.2))
+                .collect(),
             indices: vec![0, 1, 2, 0, 2, 3],
             material: Some(0),
             ..RenderMesh::default()

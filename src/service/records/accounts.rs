@@ -54,10 +54,13 @@ pub(super) async fn free_bytes(tx: &mut Tx, user: UserId) -> Result<i64> {
     Ok(free.unwrap_or(i64::MAX))
 }
 
-/// Gives back the point of an optimization.
-pub(super) async fn refund(tx: &mut Tx, user: UserId) -> Result<()> {
-    let update = "UPDATE users SET points = points + 1 WHERE id = $1";
-    tx.run(sql!(update, user)).await.map(drop)
+/// Gives back the points of so many optimizations.
+pub(super) async fn refund(tx: &mut Tx, user: UserId, points: u64) -> Result<()> {
+    if points == 0 {
+        return Ok(());
+    }
+    let update = "UPDATE users SET points = points + $2 WHERE id = $1";
+    tx.run(sql!(update, user, points)).await.map(drop)
 }
 
 impl AccountRecords<'_> {

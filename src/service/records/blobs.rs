@@ -126,7 +126,9 @@ impl BlobRecords<'_> {
     pub async fn note_strays(self, blobs: &[String], now: Timestamp) -> Result<()> {
         for blobs in blobs.chunks(MAX_ROWS) {
             let rows = rows(blobs.len(), "$1", 2, 1);
-            let insert = format!("INSERT INTO stray_blobs (since, blob) VALUES {rows} ON CONFLICT DO NOTHING");
+            let insert = format!(
+                "INSERT INTO stray_blobs (since, blob) VALUES {rows} ON CONFLICT DO NOTHING"
+            );
             let insert = sql!(insert, now).bind_all(blobs);
             self.database.run(insert).await?;
         }

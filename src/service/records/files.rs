@@ -142,21 +142,27 @@ pub(super) async fn expect(tx: &mut Tx, owner: ModelId, area: Area, name: &str) 
     tx.one(insert).await
 }
 
-/// Removes the files of `owner` in `areas`; returns their blobs and counts their bytes as free.
+/// Removes the files of `owners`, which are of one kind, in `areas`; returns their blobs and counts their bytes as free.
 pub(super) async fn remove(
     tx: &mut Tx,
     user: UserId,
-    owner: ModelId,
+    owners: &[ModelId],
     areas: &[Area],
 ) -> Result<Vec<String>> {
-    let places = places(3, areas.len());
+    let Some(first) = owners.first() else {
+        return Ok(Vec::new());
+    };
+    let (ids, words) = (
+        places(2, owners.len()),
+        places(2 + owners.len(), areas.len()),
+    );
     let delete = sql!(
         format!(
-            "DELETE FROM files WHERE owner_kind = $1 AND owner_id = $2 AND area IN ({places}) RETURNING size, blob"
+            "DELETE FROM files WHERE owner_kind = $1 AND owner_id IN ({ids}) AND area IN ({words}) RETURNING size, blob"
         ),
-        owner.kind(),
-        owner.key(),
+        first.kind(),
     );
+    let delete = delete.bind_all(owners.iter().map(|owner| owner.key()));
     let removed = tx.all(delete.bind_all(areas)).await?;
     count_removed(tx, user, removed).await
 }
