@@ -151,6 +151,7 @@ impl AccountRecords<'_> {
                 "DELETE FROM webhooks WHERE user_id = $1",
                 "DELETE FROM deliveries WHERE user_id = $1",
                 "DELETE FROM counts WHERE user_id = $1",
+                "DELETE FROM listing_blocks WHERE user_id = $1",
                 "DELETE FROM settings WHERE name = 'theme:' || $1",
                 "DELETE FROM users WHERE id = $1",
             ] {
