@@ -101,10 +101,15 @@ impl TileBuffer {
             triangles,
             ..
         } = self;
+        let mut mask = None;
+        let mut passes = |x, y| {
+            let mask = mask.get_or_insert_with(|| projection.mask(number, &triangle.corners));
+            mask.passes(setup, x, y)
+        };
         let looked_at = setup.cover(window, |at, x, y| {
             let depth = setup.depth(x, y);
             let is_nearer = depth < depths[at] || (depth == depths[at] && number < triangles[at]);
-            if is_nearer && (!triangle.is_masked || projection.passes_mask(number, setup, x, y)) {
+            if is_nearer && (!triangle.is_masked || passes(x, y)) {
                 depths[at] = depth;
                 triangles[at] = number;
             }

@@ -4,6 +4,7 @@ use glam::{Vec2, Vec3, Vec4};
 
 use super::prepare::PreparedScene;
 use super::prepared_material::PreparedMaterial;
+use super::prepared_part::PreparedPart;
 use super::texture::Slot;
 
 /// A point of a triangle.
@@ -18,6 +19,16 @@ pub(super) struct InterpolatedPoint {
     spread: [f32; 2],
 }
 
+/// Half the binary logarithm of the area of a set of coordinates that is filtered, where the triangle `at` of a part is
+/// filtered in `parts` parts.
+pub(super) fn spread_of(part: &PreparedPart, at: usize, set: usize, parts: f32) -> f32 {
+    // Without coordinates, one texel is read.
+    let area = part.area_of_coordinates(at, set);
+    area.map_or(f32::NEG_INFINITY, |area| {
+        0.5 * (area.max(1e-20) / parts).log2()
+    })
+}
+
 impl InterpolatedPoint {
     /// The point of a triangle at `weights` of its corners. Textures are filtered over a part of the triangle, of which
     /// there are `parts`.
@@ -30,13 +41,7 @@ impl InterpolatedPoint {
         let (part, at) = scene.in_part(triangle);
         let part = &scene.parts[part];
         let (position, mixed) = part.interpolated(at, weights);
-        let spread = |set: usize| {
-            // Without coordinates, one texel is read.
-            let area = part.area_of_coordinates(at, set);
-            area.map_or(f32::NEG_INFINITY, |area| {
-                0.5 * (area.max(1e-20) / parts).log2()
-            })
-        };
+        let spread = |set: usize| spread_of(part, at, set, parts);
         InterpolatedPoint {
             position,
             normal: mixed.normal,

@@ -8,6 +8,7 @@
 //! It is a package of its own because the inner loops of the engine are here: builds for tests optimize it, and nothing else
 //! of this repository.
 
+mod alpha;
 mod bins;
 mod camera;
 mod coarse;

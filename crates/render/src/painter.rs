@@ -3,6 +3,7 @@
 use glam::{Mat4, Vec3, Vec4};
 use rayon::prelude::*;
 
+use super::alpha::TriangleAlpha;
 use super::camera::{Camera, View};
 use super::coverage::{ScreenTriangle, Window};
 use super::picture::{NO_PART, Picture, RenderSettings};
@@ -50,6 +51,9 @@ impl PreparedScene {
             .collect()
     }
 }
+
+/// Blended layers hide what is behind them if they let less of its light through.
+const LEAST_LIGHT: f32 = 1.0 / 4096.0;
 
 /// Paints the tiles of one picture.
 struct Painter<'a> {
@@ -160,9 +164,35 @@ impl Painter<'_> {
         Vec4::new(0.012, 0.011, 0.010, shadow)
     }
 
+    /// For each sample the place of the farthest layer that shows. Those before hide what is behind it. The layers are in
+    /// order, the farthest first.
+    fn farthest_shown(&self, layers: &[u32], buffer: &TileBuffer) -> Vec<usize> {
+        let mut through = vec![1.0_f32; buffer.depths.len()];
+        let mut farthest = vec![0; buffer.depths.len()];
+        for (place, &number) in layers.iter().enumerate().rev() {
+            let Some(setup) = self.projection.screen_triangle(number) else {
+                continue;
+            };
+            let corners = self.projection.corners(number);
+            let alpha = TriangleAlpha::new(self.projection, number, &corners);
+            setup.cover(&buffer.window, |at, x, y| {
+                if through[at] < LEAST_LIGHT || setup.depth(x, y) >= buffer.depths[at] {
+                    return;
+                }
+                through[at] *= 1.0 - alpha.at(setup.weights(x, y)).clamp(0.0, 1.0);
+                if through[at] < LEAST_LIGHT {
+                    farthest[at] = place;
+                }
+            });
+        }
+        farthest
+    }
+
     /// Blends transparent triangles over the solid ones, the farthest first.
     fn blend_over(&self, tile: usize, buffer: &mut TileBuffer, light: &mut [Vec4]) {
-        for number in self.projection.blended_layers(tile) {
+        let layers = self.projection.blended_layers(tile);
+        let farthest = self.farthest_shown(&layers, buffer);
+        for (place, number) in layers.into_iter().enumerate() {
             let Some(setup) = self.projection.screen_triangle(number) else {
                 continue;
             };
@@ -173,7 +203,7 @@ impl Painter<'_> {
                 ..
             } = &mut *buffer;
             setup.cover(window, |at, x, y| {
-                if setup.depth(x, y) >= depths[at] {
+                if place < farthest[at] || setup.depth(x, y) >= depths[at] {
                     return;
                 }
                 let over = self.sample(number, &setup, setup.weights(x, y));

@@ -152,15 +152,25 @@ impl PreparedPart {
 
     /// Twice the area of a triangle in a set of coordinates; `None` if the mesh has no such set.
     pub(super) fn area_of_coordinates(&self, triangle: usize, set: usize) -> Option<f32> {
-        let coordinates = &self.mesh.uvs[set];
-        if coordinates.is_empty() {
+        if self.mesh.uvs[set].is_empty() {
             return None;
         }
-        let [a, b, c] = self.indices(triangle).map(|index| {
-            let known = coordinates.get(index as usize);
-            known.copied().unwrap_or_default()
-        });
+        let [a, b, c] = self.corner_uvs(triangle, set);
         Some((b - a).perp_dot(c - a).abs())
+    }
+
+    /// The coordinates of the corners of a triangle in a set.
+    pub(super) fn corner_uvs(&self, triangle: usize, set: usize) -> [Vec2; 3] {
+        let uv = |index: u32| self.mesh.uvs[set].get(index as usize);
+        self.indices(triangle)
+            .map(|index| uv(index).copied().unwrap_or_default())
+    }
+
+    /// The colours of the corners of a triangle.
+    pub(super) fn corner_colors(&self, triangle: usize) -> [Vec4; 3] {
+        let color = |index: u32| self.mesh.colors.get(index as usize);
+        self.indices(triangle)
+            .map(|index| color(index).copied().unwrap_or(Vec4::ONE))
     }
 
     fn normal(&self, index: u32) -> Vec3 {

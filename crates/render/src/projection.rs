@@ -2,6 +2,7 @@
 
 use glam::{Mat4, Vec3};
 
+use super::alpha::TriangleAlpha;
 use super::camera::Camera;
 use super::coverage::{SUBSAMPLES, ScreenCorner, ScreenTriangle, Window};
 use super::interpolate::InterpolatedPoint;
@@ -141,20 +142,24 @@ impl<'a> Projection<'a> {
         triangles
     }
 
-    pub(super) fn passes_mask(
-        &self,
-        triangle: u32,
-        setup: &ScreenTriangle,
-        x: usize,
-        y: usize,
-    ) -> bool {
-        let weights = setup.weights(x, y);
-        let material = self.scene.material_of(triangle);
-        let RenderAlpha::Mask(limit) = material.plain.alpha else {
-            return true;
+    /// The mask of a masked triangle.
+    pub(super) fn mask(&self, triangle: u32, corners: &[ScreenCorner; 3]) -> Mask<'a> {
+        let limit = match self.scene.material_of(triangle).plain.alpha {
+            RenderAlpha::Mask(limit) => limit,
+            _ => f32::NEG_INFINITY,
         };
-        let hit = visible_point(self, triangle, weights);
-        hit.base_color(self.scene, material).w >= limit
+        Mask {
+            limit,
+            alpha: TriangleAlpha::new(self, triangle, corners),
+        }
+    }
+
+    /// The area of a triangle on the screen, in pixels.
+    pub(super) fn pixels(&self, [a, b, c]: &[ScreenCorner; 3]) -> f32 {
+        let (x1, y1) = ((b.x - a.x) as f32, (b.y - a.y) as f32);
+        let (x2, y2) = ((c.x - a.x) as f32, (c.y - a.y) as f32);
+        let pixel = 256.0 * self.samples_in_pixel as f32;
+        ((x1 * y2 - x2 * y1).abs() / (pixel * pixel)).max(1e-9)
     }
 
     pub(super) fn project(&self, point: Vec3) -> ScreenCorner {
@@ -174,6 +179,19 @@ impl<'a> Projection<'a> {
     }
 }
 
+/// Where a masked triangle is not cut out.
+pub(super) struct Mask<'a> {
+    limit: f32,
+    alpha: TriangleAlpha<'a>,
+}
+
+impl Mask<'_> {
+    /// Whether the triangle is there at a sample.
+    pub(super) fn passes(&self, setup: &ScreenTriangle, x: usize, y: usize) -> bool {
+        self.alpha.at(setup.weights(x, y)) >= self.limit
+    }
+}
+
 /// A visible point of a triangle, whose textures are filtered for the area of a pixel.
 pub(super) fn visible_point(
     projection: &Projection<'_>,
@@ -181,11 +199,7 @@ pub(super) fn visible_point(
     weights: [f32; 3],
 ) -> InterpolatedPoint {
     let scene = projection.scene;
-    let [a, b, c] = projection.corners(number);
-    let (x1, y1) = ((b.x - a.x) as f32, (b.y - a.y) as f32);
-    let (x2, y2) = ((c.x - a.x) as f32, (c.y - a.y) as f32);
-    let pixel = 256.0 * projection.samples_in_pixel as f32;
-    let on_screen = ((x1 * y2 - x2 * y1).abs() / (pixel * pixel)).max(1e-9);
+    let on_screen = projection.pixels(&projection.corners(number));
     InterpolatedPoint::new(scene, number, weights, on_screen)
 }
 

@@ -106,11 +106,14 @@ impl<'a> Projection<'a> {
                     continue;
                 };
                 let number = part.first_triangle + triangle as u32;
+                let mut mask = None;
+                let mut passes = |x, y| {
+                    let mask = mask.get_or_insert_with(|| projection.mask(number, &corners));
+                    mask.passes(&setup, x, y)
+                };
                 let looked_at = setup.cover(&window, |at, x, y| {
                     let depth = setup.depth(x, y);
-                    if depth < depths[at]
-                        && (!is_masked || projection.passes_mask(number, &setup, x, y))
-                    {
+                    if depth < depths[at] && (!is_masked || passes(x, y)) {
                         depths[at] = depth;
                     }
                 });

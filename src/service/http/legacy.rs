@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::body::{Fields, RequestedConfig};
 use super::command_line::{self, VERSION_1_FORMATS};
 use super::error::ApiError;
-use super::optimize::{new_rapid, start};
+use super::optimize::{OwnPresets, new_rapid, start};
 use super::rapidmodel;
 use super::rawmodel;
 use super::record_forms::RelatedRows;
@@ -141,7 +141,8 @@ async fn optimize_with(
     if asked.preset.is_none() {
         command_line::with_formats(&mut asked.config.0);
     }
-    let new = new_rapid(call, asset, asked).await?;
+    let presets = OwnPresets::asked_for(call, [&asked]).await?;
+    let new = new_rapid(asset, asked, &presets)?;
     let configuration = serde_json::from_str(&new.config).unwrap_or_default();
     let rapid = start(call, &[new]).await?[0];
     let row = rapidmodel::existing(call, rapid).await?.into_accepted();

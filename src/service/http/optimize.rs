@@ -1,5 +1,6 @@
 //! Starts one or several optimizations. Nothing is queued or paid unless the whole request is valid.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use axum::Json;
@@ -9,14 +10,14 @@ use serde_json::{Map, Value};
 
 use super::body::{Fields, RequestedConfig};
 use super::error::ApiError;
-use super::preset::{self, stored_config};
+use super::preset::stored_config;
 use super::rapidmodel;
 use super::rawmodel;
 use super::record_forms::{self, RelatedRows};
 use super::request::{ApiCall, JsonReply};
 use crate::service::app::App;
 use crate::service::presets::{self, CORE_VERSION};
-use crate::service::records::{AssetRow, NewRapid, Started};
+use crate::service::records::{AssetRow, NewRapid, PresetRow, Started};
 use crate::wire::{
     AssetId, FilenameRule, OptimizerConfig, PresetId, RapidForm, RapidId, UploadStatus,
 };
@@ -51,9 +52,10 @@ pub async fn one(call: ApiCall, mut fields: Fields) -> JsonReply {
     }
     fields.finish()?;
     let asset = rawmodel::existing(&call, id).await?;
+    let presets = OwnPresets::asked_for(&call, [&asked]).await?;
     let new = NewRapid {
         request_key: call.request_key.clone(),
-        ..new_rapid(&call, &asset, asked).await?
+        ..new_rapid(&asset, asked, &presets)?
     };
     let rapid = start(&call, &[new]).await?[0];
     summary(&call, rapid).await
@@ -74,39 +76,58 @@ async fn summary(call: &ApiCall, rapid: RapidId) -> JsonReply {
     Ok(Json(summary))
 }
 
-/// The settings of a factory preset or of a preset of the caller.
-async fn preset_settings(call: &ApiCall, id: PresetId) -> Result<RequestedSettings, ApiError> {
-    if let Some(preset) = presets::factory(id) {
-        return Ok(RequestedSettings {
-            config: preset.config(),
-            preset: Some((id, preset.name.to_owned())),
-            filename_rule: FilenameRule::default(),
-        });
+/// The presets of the caller that a request names.
+pub(super) struct OwnPresets(HashMap<PresetId, PresetRow>);
+
+impl OwnPresets {
+    /// Reads the presets that are asked for with one query.
+    pub(super) async fn asked_for<'a>(
+        call: &ApiCall,
+        asked: impl IntoIterator<Item = &'a RequestedConfig>,
+    ) -> Result<OwnPresets, ApiError> {
+        let own = asked.into_iter().filter_map(|asked| asked.preset);
+        let own: BTreeSet<PresetId> = own.filter(|id| presets::factory(*id).is_none()).collect();
+        let own: Vec<PresetId> = own.into_iter().collect();
+        let rows = call.records().presets().get_all(call.user, &own).await?;
+        Ok(OwnPresets(
+            rows.into_iter().map(|row| (row.id, row)).collect(),
+        ))
     }
-    let preset = preset::existing(call, id).await?;
-    if presets::needs_newer_core(&preset.core_version) == Some(true) {
-        let problem = presets::too_old_for(&preset.core_version);
-        let message = format!("The preset {:?} {problem}.", preset.name);
-        return Err(ApiError::field("preset_id", message));
+
+    /// The settings of a factory preset or of a preset of the caller.
+    fn settings(&self, id: PresetId) -> Result<RequestedSettings, ApiError> {
+        if let Some(preset) = presets::factory(id) {
+            return Ok(RequestedSettings {
+                config: preset.config(),
+                preset: Some((id, preset.name.to_owned())),
+                filename_rule: FilenameRule::default(),
+            });
+        }
+        let preset = self.0.get(&id).ok_or_else(|| ApiError::no("preset"))?;
+        if presets::needs_newer_core(&preset.core_version) == Some(true) {
+            let problem = presets::too_old_for(&preset.core_version);
+            let message = format!("The preset {:?} {problem}.", preset.name);
+            return Err(ApiError::field("preset_id", message));
+        }
+        Ok(RequestedSettings {
+            config: stored_config(&preset.config)?,
+            preset: Some((id, preset.name.clone())),
+            filename_rule: preset.filename_rule.clone(),
+        })
     }
-    Ok(RequestedSettings {
-        config: stored_config(&preset.config)?,
-        preset: Some((id, preset.name)),
-        filename_rule: preset.filename_rule,
-    })
 }
 
 /// An optimization of `asset`, which must be complete.
-pub(super) async fn new_rapid(
-    call: &ApiCall,
+pub(super) fn new_rapid(
     asset: &AssetRow,
     asked: RequestedConfig,
+    presets: &OwnPresets,
 ) -> Result<NewRapid, ApiError> {
     if asset.status != UploadStatus::Complete {
         return Err(not_complete(asset.id, Some(&asset.status)));
     }
     let settings = match asked.preset {
-        Some(preset) => preset_settings(call, preset).await?,
+        Some(preset) => presets.settings(preset)?,
         None => RequestedSettings {
             config: asked.config,
             preset: None,
@@ -174,29 +195,37 @@ async fn queue_all(call: &ApiCall, mut fields: Fields) -> Result<StatusCode, Api
         fields.refuse("optimizations", &problem);
     }
     fields.finish()?;
-    let mut new = Vec::with_capacity(items.len());
-    for (number, item) in items.into_iter().enumerate() {
-        let rapid = item_of(call, item).await;
-        let rapid = rapid.map_err(|error| named(number, error))?;
+    let items = items.into_iter().enumerate();
+    let items = items.map(|(number, item)| item_of(item).map_err(|error| named(number, error)));
+    let items: Vec<(AssetId, RequestedConfig)> = items.collect::<Result<_, _>>()?;
+    if items.is_empty() {
+        return Ok(StatusCode::NO_CONTENT);
+    }
+    let ids: BTreeSet<AssetId> = items.iter().map(|(id, _)| *id).collect();
+    let ids: Vec<AssetId> = ids.into_iter().collect();
+    let assets = call.records().assets().get_all(call.user, &ids).await?;
+    let assets: HashMap<AssetId, AssetRow> = assets.into_iter().map(|row| (row.id, row)).collect();
+    let presets = OwnPresets::asked_for(call, items.iter().map(|(_, asked)| asked)).await?;
+    let new = items.into_iter().enumerate().map(|(number, (id, asked))| {
+        let asset = assets.get(&id).ok_or_else(|| ApiError::no("base asset"));
+        let rapid = asset.and_then(|asset| new_rapid(asset, asked, &presets));
         let key = call.request_key.as_ref();
-        new.push(NewRapid {
+        Ok(NewRapid {
             request_key: key.map(|key| format!("{key}/{number}")),
-            ..rapid
-        });
-    }
-    if !new.is_empty() {
-        start(call, &new).await?;
-    }
+            ..rapid.map_err(|error| named(number, error))?
+        })
+    });
+    start(call, &new.collect::<Result<Vec<_>, ApiError>>()?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn item_of(call: &ApiCall, item: Map<String, Value>) -> Result<NewRapid, ApiError> {
+/// The asset and the configuration of one optimization of several.
+fn item_of(item: Map<String, Value>) -> Result<(AssetId, RequestedConfig), ApiError> {
     let mut item = Fields::of(item);
     let model = AssetId(item.id("model_id"));
     let asked = item.asked("config");
     item.finish()?;
-    let asset = rawmodel::existing(call, model).await?;
-    new_rapid(call, &asset, asked).await
+    Ok((model, asked))
 }
 
 /// Adds the index of the optimization to an error.

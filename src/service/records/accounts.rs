@@ -34,6 +34,9 @@ impl UserRow {
 
 /// Adds `delta` to the used bytes of `user`.
 pub(super) async fn adjust_used(tx: &mut Tx, user: UserId, delta: i64) -> Result<()> {
+    if delta == 0 {
+        return Ok(());
+    }
     let update = sql!(
         "UPDATE users SET used_bytes = CASE WHEN used_bytes + $2 < 0 THEN 0 ELSE used_bytes + $2 END \
          WHERE id = $1",
@@ -51,10 +54,13 @@ pub(super) async fn free_bytes(tx: &mut Tx, user: UserId) -> Result<i64> {
     Ok(free.unwrap_or(i64::MAX))
 }
 
-/// Gives back the point of an optimization.
-pub(super) async fn refund(tx: &mut Tx, user: UserId) -> Result<()> {
-    let update = "UPDATE users SET points = points + 1 WHERE id = $1";
-    tx.run(sql!(update, user)).await.map(drop)
+/// Gives back the points of so many optimizations.
+pub(super) async fn refund(tx: &mut Tx, user: UserId, points: u64) -> Result<()> {
+    if points == 0 {
+        return Ok(());
+    }
+    let update = "UPDATE users SET points = points + $2 WHERE id = $1";
+    tx.run(sql!(update, user, points)).await.map(drop)
 }
 
 impl AccountRecords<'_> {
@@ -145,6 +151,7 @@ impl AccountRecords<'_> {
                 "DELETE FROM webhooks WHERE user_id = $1",
                 "DELETE FROM deliveries WHERE user_id = $1",
                 "DELETE FROM counts WHERE user_id = $1",
+                "DELETE FROM listing_blocks WHERE user_id = $1",
                 "DELETE FROM settings WHERE name = 'theme:' || $1",
                 "DELETE FROM users WHERE id = $1",
             ] {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::database::Result;
+use super::database::{Result, places};
 use super::files::{self, NewFile};
 use super::groups::AssetRecords;
 use super::listings::{Listing, ModelColumns};
@@ -113,6 +113,16 @@ impl AssetRecords<'_> {
     pub async fn get(self, user: UserId, asset: AssetId) -> Result<Option<AssetRow>> {
         let query = select("WHERE t.id = $1 AND t.user_id = $2");
         self.database.optional(sql!(query, asset, user)).await
+    }
+
+    /// Those of these assets that `user` has. One statement names them all, so they must not be more than a thousand.
+    pub async fn get_all(self, user: UserId, assets: &[AssetId]) -> Result<Vec<AssetRow>> {
+        if assets.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids = places(2, assets.len());
+        let query = select(&format!("WHERE t.user_id = $1 AND t.id IN ({ids})"));
+        self.database.all(sql!(query, user).bind_all(assets)).await
     }
 
     /// One page of the assets of `user`, newest first.

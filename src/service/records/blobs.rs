@@ -8,10 +8,10 @@ use std::collections::HashSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::database::{Result, Tx, places};
+use super::database::{MAX_ROWS, Result, Tx, places, rows};
 use super::error::RecordsError;
 use super::groups::BlobRecords;
-use super::sql::sql;
+use super::sql::{Statement, Value, sql};
 use crate::service::ids::random_name;
 
 /// How long bytes may be stored before a file gets them, counted from the last renewal. After that the janitor removes
@@ -44,13 +44,18 @@ fn new_key() -> String {
     format!("{}/{name}", &name[..2])
 }
 
-/// Gives a pending blob to a file in this transaction.
-pub(super) async fn take(tx: &mut Tx, blob: &str) -> Result<()> {
-    let delete = "DELETE FROM pending_blobs WHERE blob = $1";
-    match tx.run(sql!(delete, blob)).await? {
-        0 => Err(RecordsError::BlobExpired),
+/// Gives pending blobs to files in this transaction, at most [`MAX_ROWS`].
+pub(super) async fn take(tx: &mut Tx, blobs: &[&str]) -> Result<()> {
+    match tx.run(no_longer_pending(blobs)).await? {
+        taken if taken < blobs.len() as u64 => Err(RecordsError::BlobExpired),
         _ => Ok(()),
     }
+}
+
+fn no_longer_pending(blobs: &[impl Value]) -> Statement {
+    let places = places(1, blobs.len());
+    let delete = format!("DELETE FROM pending_blobs WHERE blob IN ({places})");
+    sql!(delete).bind_all(blobs)
 }
 
 impl BlobRecords<'_> {
@@ -63,17 +68,21 @@ impl BlobRecords<'_> {
     /// Records `count` new keys.
     pub async fn fresh_keys(self, count: usize) -> Result<Vec<FreshBlob>> {
         let fresh: Vec<FreshBlob> = (0..count).map(|_| FreshBlob(new_key())).collect();
-        let insert = "INSERT INTO pending_blobs (blob, created_at) VALUES ($1, now_micros())";
-        let inserts = fresh.iter().map(|blob| sql!(insert, blob.0)).collect();
-        self.database.run_all(inserts).await?;
+        for fresh in fresh.chunks(MAX_ROWS) {
+            let rows = rows(fresh.len(), "now_micros()", 1, 1);
+            let insert = format!("INSERT INTO pending_blobs (created_at, blob) VALUES {rows}");
+            let insert = sql!(insert).bind_all(fresh.iter().map(|blob| &blob.0));
+            self.database.run(insert).await?;
+        }
         Ok(fresh)
     }
 
     /// Gives up blobs that were stored and get no file.
     pub async fn give_up(self, blobs: &[String]) -> Result<()> {
-        let delete = "DELETE FROM pending_blobs WHERE blob = $1";
-        let deletes = blobs.iter().map(|blob| sql!(delete, blob)).collect();
-        self.database.run_all(deletes).await
+        for blobs in blobs.chunks(MAX_ROWS) {
+            self.database.run(no_longer_pending(blobs)).await?;
+        }
+        Ok(())
     }
 
     /// Keeps a blob pending, because its bytes are still being received.
@@ -115,9 +124,15 @@ impl BlobRecords<'_> {
 
     /// Notes blobs that nothing refers to; a blob that is noted already keeps its time.
     pub async fn note_strays(self, blobs: &[String], now: Timestamp) -> Result<()> {
-        let insert = "INSERT INTO stray_blobs (blob, since) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-        let inserts = blobs.iter().map(|blob| sql!(insert, blob, now)).collect();
-        self.database.run_all(inserts).await
+        for blobs in blobs.chunks(MAX_ROWS) {
+            let rows = rows(blobs.len(), "$1", 2, 1);
+            let insert = format!(
+                "INSERT INTO stray_blobs (since, blob) VALUES {rows} ON CONFLICT DO NOTHING"
+            );
+            let insert = sql!(insert, now).bind_all(blobs);
+            self.database.run(insert).await?;
+        }
+        Ok(())
     }
 
     /// The strays that were noted at `until` or before, oldest first, at most `most`, without the first `skipped`.
@@ -135,8 +150,11 @@ impl BlobRecords<'_> {
 
     /// Forgets strays whose bytes are removed.
     pub async fn forget_strays(self, blobs: &[String]) -> Result<()> {
-        let delete = "DELETE FROM stray_blobs WHERE blob = $1";
-        let deletes = blobs.iter().map(|blob| sql!(delete, blob)).collect();
-        self.database.run_all(deletes).await
+        for blobs in blobs.chunks(MAX_ROWS) {
+            let places = places(1, blobs.len());
+            let delete = format!("DELETE FROM stray_blobs WHERE blob IN ({places})");
+            self.database.run(sql!(delete).bind_all(blobs)).await?;
+        }
+        Ok(())
     }
 }

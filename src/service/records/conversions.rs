@@ -4,7 +4,7 @@ use super::accounts;
 use super::database::{Result, Tx, retried};
 use super::files::{self, Area, NewFile};
 use super::groups::ConversionRecords;
-use super::jobs::{self, JobKind, JobState, Lease};
+use super::jobs::{self, JobKind, JobState, JobTarget, Lease};
 use super::sql::{Column, Record, Row, sql};
 use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
 use assetfs_formats::{self as formats, FileFormat};
@@ -119,7 +119,11 @@ impl ConversionRecords<'_> {
             tx.now(),
         );
         let id = tx.one(insert).await?;
-        jobs::add(&mut tx, JobKind::Convert, user, asset, None, Some(id)).await?;
+        let target = JobTarget {
+            conversion: Some(id),
+            ..JobTarget::asset(asset)
+        };
+        jobs::add(&mut tx, JobKind::Convert, user, &[target]).await?;
         tx.commit().await?;
         Ok(Conversion::Queued)
     }

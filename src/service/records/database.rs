@@ -108,15 +108,6 @@ impl Database {
         self.in_pool(PoolKind::Changes).run(statement).await
     }
 
-    /// Runs statements in one transaction.
-    pub(super) async fn run_all(&self, statements: Vec<Statement>) -> Result<()> {
-        let mut tx = self.begin().await?;
-        for statement in statements {
-            tx.run(statement).await?;
-        }
-        tx.commit().await
-    }
-
     pub(super) async fn one<T: Record>(&self, statement: Statement) -> Result<T> {
         let reading = async { self.reader().await?.link().one(&statement).await };
         answered(self.shared(), reading).await
@@ -245,6 +236,17 @@ impl PoolHandle<'_> {
             }
         })
     }
+}
+
+/// The most rows that one statement inserts or names. SQLite takes 32,766 values, PostgreSQL 65,535.
+pub(super) const MAX_ROWS: usize = 1_000;
+
+/// `(shared, $from, …), …`: `count` rows for a `VALUES`. Each begins with `shared` and has `width` placeholders of its own.
+pub(super) fn rows(count: usize, shared: &str, from: usize, width: usize) -> String {
+    let rows: Vec<String> = (0..count)
+        .map(|row| format!("({shared}, {})", places(from + row * width, width)))
+        .collect();
+    rows.join(", ")
 }
 
 /// `$from, $from+1, …`: the placeholders for `len` values in an `IN (…)`.

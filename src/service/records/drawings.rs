@@ -135,7 +135,7 @@ impl DrawingRecords<'_> {
                 return Ok(None);
             }
             let owner = ModelId::Rapid(drawing.rapid);
-            let replaced = files::remove(&mut tx, drawing.user, owner, &AREAS).await?;
+            let replaced = files::remove(&mut tx, drawing.user, &[owner], &AREAS).await?;
             files::add_result(&mut tx, drawing.user, owner, &end.files).await?;
             tx.commit().await?;
             Ok(Some(replaced))

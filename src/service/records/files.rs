@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::accounts;
 use super::blobs::{self, Stored};
-use super::database::{Result, Tx, places};
+use super::database::{MAX_ROWS, Result, Tx, places, rows};
 use super::error::RecordsError;
 use super::groups::FileRecords;
 use super::sql::{Column, Row, Value as _, ids, record, select_from, sql, words};
@@ -142,23 +142,28 @@ pub(super) async fn expect(tx: &mut Tx, owner: ModelId, area: Area, name: &str) 
     tx.one(insert).await
 }
 
-/// Removes the files of `owner` in `areas`; returns their blobs and counts their bytes as free.
+/// Removes the files of `owners`, which are of one kind, in `areas`; returns their blobs and counts their bytes as free.
 pub(super) async fn remove(
     tx: &mut Tx,
     user: UserId,
-    owner: ModelId,
+    owners: &[ModelId],
     areas: &[Area],
 ) -> Result<Vec<String>> {
-    let mut removed = Vec::new();
-    for area in areas {
-        let delete = sql!(
-            "DELETE FROM files WHERE owner_kind = $1 AND owner_id = $2 AND area = $3 RETURNING size, blob",
-            owner.kind(),
-            owner.key(),
-            area,
-        );
-        removed.extend(tx.all(delete).await?);
-    }
+    let Some(first) = owners.first() else {
+        return Ok(Vec::new());
+    };
+    let (ids, words) = (
+        places(2, owners.len()),
+        places(2 + owners.len(), areas.len()),
+    );
+    let delete = sql!(
+        format!(
+            "DELETE FROM files WHERE owner_kind = $1 AND owner_id IN ({ids}) AND area IN ({words}) RETURNING size, blob"
+        ),
+        first.kind(),
+    );
+    let delete = delete.bind_all(owners.iter().map(|owner| owner.key()));
+    let removed = tx.all(delete.bind_all(areas)).await?;
     count_removed(tx, user, removed).await
 }
 
@@ -197,21 +202,23 @@ async fn count_removed(
 
 /// Adds files whose bytes are stored.
 pub(super) async fn add(tx: &mut Tx, user: UserId, owner: ModelId, new: &[NewFile]) -> Result<()> {
-    for file in new {
-        blobs::take(tx, &file.bytes.blob).await?;
-        let insert = sql!(
-            "INSERT INTO files (owner_kind, owner_id, area, name, blob, size, md5, crc32, modified_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    for new in new.chunks(MAX_ROWS) {
+        let taken: Vec<&str> = new.iter().map(|file| &*file.bytes.blob).collect();
+        blobs::take(tx, &taken).await?;
+        let rows = rows(new.len(), "$1, $2, $3", 4, 6);
+        let mut insert = sql!(
+            format!(
+                "INSERT INTO files (owner_kind, owner_id, modified_at, area, name, blob, size, md5, crc32) VALUES {rows}"
+            ),
             owner.kind(),
             owner.key(),
-            file.area,
-            file.name,
-            file.bytes.blob,
-            file.bytes.size,
-            file.bytes.md5,
-            file.bytes.crc32,
             tx.now(),
         );
+        for file in new {
+            let bytes = &file.bytes;
+            insert = insert.bind(&file.area).bind(&file.name).bind(&bytes.blob);
+            insert = insert.bind(&bytes.size).bind(&bytes.md5).bind(&bytes.crc32);
+        }
         tx.run(insert).await?;
     }
     accounts::adjust_used(tx, user, size_of(new)).await

@@ -8,7 +8,7 @@ use super::database::{Result, Tx, retried};
 use super::deliveries::{self, NewEvent};
 use super::files::{self, Area, NewFile};
 use super::groups::ImportRecords;
-use super::jobs::{self, JobKind, Lease};
+use super::jobs::{self, JobKind, JobTarget, Lease};
 use super::sql::sql;
 use crate::wire::{AssetId, ModelId, UploadStatus, UserId};
 
@@ -77,7 +77,7 @@ pub(super) async fn refused_completion(
 /// Completes an upload: queues its analysis and commits.
 pub(super) async fn start_analysis(mut tx: Tx, user: UserId, asset: AssetId) -> Result<Completion> {
     set_status(&mut tx, asset, UploadStatus::Waiting).await?;
-    jobs::add(&mut tx, JobKind::Analyse, user, asset, None, None).await?;
+    jobs::add(&mut tx, JobKind::Analyse, user, &[JobTarget::asset(asset)]).await?;
     tx.commit().await?;
     Ok(Completion::Started)
 }
@@ -114,7 +114,7 @@ impl ImportRecords<'_> {
             UploadStatus::Waiting,
         );
         tx.run(update).await?;
-        jobs::add(&mut tx, JobKind::Analyse, user, asset, None, None).await?;
+        jobs::add(&mut tx, JobKind::Analyse, user, &[JobTarget::asset(asset)]).await?;
         tx.commit().await?;
         Ok(true)
     }
@@ -171,7 +171,7 @@ impl ImportRecords<'_> {
             }
             let owner = ModelId::Asset(asset);
             let made = [Area::Analysis, Area::Render, Area::Turntable];
-            let replaced = files::remove(&mut tx, user, owner, &made).await?;
+            let replaced = files::remove(&mut tx, user, &[owner], &made).await?;
             // Also beyond the quota: the upload was accepted, and its user did not ask for these files. The next upload is
             // refused.
             files::add(&mut tx, user, owner, &end.files).await?;

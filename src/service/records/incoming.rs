@@ -129,7 +129,7 @@ impl IncomingRecords<'_> {
         if tx.run(update).await? == 0 {
             return Ok(false);
         }
-        blobs::take(&mut tx, &bytes.blob).await?;
+        blobs::take(&mut tx, &[&*bytes.blob]).await?;
         let delete = "DELETE FROM incoming_files WHERE file_id = $1";
         tx.run(sql!(delete, file)).await?;
         tx.commit().await?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::database::{Result, Tx};
+use super::database::{MAX_ROWS, Result, Tx, rows};
 use super::groups::JobRecords;
 use super::shared::PoolKind;
 use super::sql::{columns, ids, micros, record, select_from, sql, words};
@@ -164,30 +164,54 @@ pub struct Removal {
 /// The step of a queued job.
 pub(super) const QUEUED_STEP: &str = "Scheduled for processing";
 
-/// Adds a job to the queue, as a part of the running trace.
+/// What a job is added for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct JobTarget {
+    pub asset: AssetId,
+    /// The rapid model that it creates.
+    pub rapid: Option<RapidId>,
+    /// The id of its conversion.
+    pub conversion: Option<u64>,
+}
+
+impl JobTarget {
+    pub(super) fn asset(asset: AssetId) -> JobTarget {
+        JobTarget {
+            asset,
+            rapid: None,
+            conversion: None,
+        }
+    }
+}
+
+/// Adds jobs to the queue in this order, as a part of the running trace.
 pub(super) async fn add(
     tx: &mut Tx,
     kind: JobKind,
     user: UserId,
-    asset: AssetId,
-    rapid: Option<RapidId>,
-    conversion: Option<u64>,
+    targets: &[JobTarget],
 ) -> Result<()> {
-    let insert = sql!(
-        "INSERT INTO jobs (key, kind, user_id, asset_id, rapid_id, conversion_id, state, attempts, \
-         progress, step, trace, created_at, updated_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, 'queued', 0, 0, $7, $8, $9, $9)",
-        random_uuid(),
-        kind,
-        user,
-        asset,
-        rapid,
-        conversion,
-        QUEUED_STEP,
-        trace::current().map(|trace| trace.to_string()),
-        tx.now(),
-    );
-    tx.run(insert).await.map(drop)
+    for targets in targets.chunks(MAX_ROWS) {
+        let shared = "$1, $2, 'queued', 0, 0, $3, $4, $5, $5";
+        let rows = rows(targets.len(), shared, 6, 4);
+        let mut insert = sql!(
+            format!(
+                "INSERT INTO jobs (kind, user_id, state, attempts, progress, step, trace, created_at, updated_at, \
+                 key, asset_id, rapid_id, conversion_id) VALUES {rows}"
+            ),
+            kind,
+            user,
+            QUEUED_STEP,
+            trace::current().map(|trace| trace.to_string()),
+            tx.now(),
+        );
+        for target in targets {
+            insert = insert.bind(&random_uuid()).bind(&target.asset);
+            insert = insert.bind(&target.rapid).bind(&target.conversion);
+        }
+        tx.run(insert).await?;
+    }
+    Ok(())
 }
 
 /// The last state and step of a job.

@@ -1,10 +1,10 @@
 //! Pages of listings, newest first. A page beyond the last one becomes the last one.
 //!
-//! Without a search, a page costs the same wherever it is in a listing that is read page by page: the table `counts`
-//! holds the length, and the end of the page before tells where a page begins. `counts` also holds a number that every
-//! insertion and deletion raises, so a remembered place is used only while the listing is unchanged, and a page
-//! contains exactly the rows that counting from the start gives. A page whose place is unknown is counted from the
-//! nearer end.
+//! Without a search, a page costs the same wherever it is in a listing: the table `counts` holds the length, and the end
+//! of the page before tells where a page begins. `counts` also holds a number that every insertion and deletion raises,
+//! so a remembered place is used only while the listing is unchanged, and a page contains exactly the rows that counting
+//! from the start gives. A page whose place is unknown is looked for in `listing_blocks`, which holds how many rows each
+//! block of ids has, and counted in its block.
 //!
 //! The generated SQL contains only placeholders, never values of callers.
 
@@ -13,6 +13,9 @@ use super::page_ends::{PageEnd, PageKey};
 use super::search::{ListOrder, ModelState, PageOf, PageRequest, Search};
 use super::sql::{Bound, Record, Value as _, sql};
 use crate::wire::{NOTE_PREFIX, UserId};
+
+/// Ids of a block of `listing_blocks`.
+const BLOCK: u64 = 4096;
 
 /// A table that can be listed and searched.
 pub(super) struct Listing<T> {
@@ -92,7 +95,7 @@ impl<T: Record> Listing<T> {
         let offset = (page - 1).saturating_mul(per_page);
         let newest = match database.places().find(&key(page - 1), changes) {
             Some(before) => before.saturating_sub(1),
-            None => self.newest_of(database, user, (offset, total)).await?,
+            None => self.newest_of(database, user, offset).await?,
         };
         let select = (self.select)();
         let rows = format!(
@@ -111,27 +114,28 @@ impl<T: Record> Listing<T> {
         })
     }
 
-    /// The id of the row at `offset` of `total`, counted from the nearer end. Only the index is read.
-    async fn newest_of(
-        &self,
-        database: &Database,
-        user: UserId,
-        (offset, total): (u64, u64),
-    ) -> Result<u64> {
+    /// The id of the row at `offset`; 0 if the listing got shorter at this moment.
+    async fn newest_of(&self, database: &Database, user: UserId, offset: u64) -> Result<u64> {
         if offset == 0 {
             return Ok(i64::MAX.unsigned_abs());
         }
-        let behind = total.saturating_sub(offset + 1);
-        let (order, offset) = match offset <= behind {
-            true => ("DESC", offset),
-            false => ("ASC", behind),
+        let query = "SELECT block, newer FROM (SELECT block, items, \
+             CAST(SUM(items) OVER (ORDER BY block DESC) AS BIGINT) - items AS newer \
+             FROM listing_blocks WHERE user_id = $1 AND listing = $2) b \
+             WHERE newer <= $3 AND $3 < newer + items";
+        let found = database.optional(sql!(query, user, self.table, offset));
+        let Some((block, newer)): Option<(u64, u64)> = found.await? else {
+            return Ok(0);
         };
         let table = self.table;
         let query = format!(
-            "SELECT t.id FROM {table} t WHERE t.user_id = $1 ORDER BY t.id {order} LIMIT 1 OFFSET {offset}"
+            "SELECT t.id FROM {table} t WHERE t.user_id = $1 AND t.id < $2 \
+             ORDER BY t.id DESC LIMIT 1 OFFSET $3"
         );
-        // None if the listing got shorter at this moment.
-        let newest: Option<u64> = database.optional(sql!(query, user)).await?;
+        let end = (block + 1) * BLOCK;
+        let newest: Option<u64> = database
+            .optional(sql!(query, user, end, offset - newer))
+            .await?;
         Ok(newest.unwrap_or(0))
     }
 
@@ -218,7 +222,7 @@ fn page_number(request: PageRequest, total: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{RapidRow, Records};
+    use super::super::{RapidRow, Records, migrations};
     use super::*;
     use crate::service::records::shared::PoolKind;
 
@@ -272,5 +276,77 @@ mod tests {
                 assert_eq!(ids, expected, "page {page} of {length}");
             }
         }
+    }
+
+    /// Adds an embed with this id.
+    async fn add_embed(records: &Records, user: u64, id: u64) {
+        let insert = sql!(
+            "INSERT INTO embeds (id, user_id, identifier, name, name_folded, asset_id, config, view_count, created_at, \
+             updated_at) VALUES ($1, $2, 'e' || $1, '', '', 1, '{}', 0, 0, 0)",
+            id,
+            user,
+        );
+        records.database.run(insert).await.unwrap();
+    }
+
+    /// Every page of the embeds of user 1 has the rows of `ids`, which are in order. The last page is read first, so that no
+    /// place is known.
+    async fn assert_pages(records: &Records, ids: &[u64]) {
+        let newest: Vec<u64> = ids.iter().rev().copied().collect();
+        let all = Search::default();
+        for (page, expected) in newest.chunks(2).enumerate().rev() {
+            let request = PageRequest {
+                page: page as u64 + 1,
+                per_page: 2,
+            };
+            let read = records.embeds().list(UserId(1), None, &all, request);
+            let read = read.await.unwrap();
+            let got: Vec<u64> = read.items.iter().map(|row| row.id.0).collect();
+            assert_eq!(got, expected, "page {page}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_page_anywhere_among_distant_ids_has_its_rows() {
+        let dir = tempfile::tempdir().unwrap();
+        let records = Records::of_test(dir.path()).await;
+        let mut ids = vec![1, 4_094, 4_095, 4_096, 4_097, 8_191, 8_192, 50_000, 50_001];
+        for id in &ids {
+            add_embed(&records, 1, *id).await;
+            add_embed(&records, 2, id + 10).await;
+        }
+        assert_pages(&records, &ids).await;
+        for gone in [4_095, 50_001, 8_192] {
+            ids.retain(|id| *id != gone);
+            let delete = "DELETE FROM embeds WHERE id = $1";
+            records.database.run(sql!(delete, gone)).await.unwrap();
+            assert_pages(&records, &ids).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn rows_of_earlier_versions_are_in_blocks_after_the_migration() {
+        let dir = tempfile::tempdir().unwrap();
+        let records = Records::of_test(dir.path()).await;
+        let ids = [3, 5_000, 5_001, 9_000];
+        for id in ids {
+            add_embed(&records, 1, id).await;
+        }
+        if !records.is_shared() {
+            for table in ["assets", "rapids", "embeds"] {
+                for what in ["added_to", "removed_from"] {
+                    let drop = format!("DROP TRIGGER {table}_{what}_block");
+                    records.database.run(sql!(drop)).await.unwrap();
+                }
+            }
+        }
+        for undo in [
+            "DROP TABLE listing_blocks",
+            "DELETE FROM schema_version WHERE version = 20",
+        ] {
+            records.database.run(sql!(undo)).await.unwrap();
+        }
+        migrations::apply(&records.database).await.unwrap();
+        assert_pages(&records, &ids).await;
     }
 }

@@ -49,6 +49,7 @@ const STEPS: &[Step] = steps! {
     17 from 7: "0017_drawings.sql",
     18 from 7: "0018_join_keys.sql",
     19 from 7: "0019_tokens_of_assets.sql",
+    20 from 7: "0020_listing_blocks.sql",
 };
 
 /// What has been applied, and which versions may still start then. These tables are older than all steps.

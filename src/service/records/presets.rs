@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::database::Result;
+use super::database::{Result, places};
 use super::groups::PresetRecords;
 use super::search::Search;
 use super::sql::{Value, columns, record, select_from, sql};
@@ -120,6 +120,17 @@ impl PresetRecords<'_> {
     pub async fn get(self, user: UserId, preset: PresetId) -> Result<Option<PresetRow>> {
         let query = select_from::<PresetRow>("presets WHERE id = $1 AND user_id = $2");
         self.database.optional(sql!(query, preset, user)).await
+    }
+
+    /// Those of these presets that `user` has. One statement names them all, so they must not be more than a thousand.
+    pub async fn get_all(self, user: UserId, presets: &[PresetId]) -> Result<Vec<PresetRow>> {
+        if presets.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids = places(2, presets.len());
+        let query =
+            select_from::<PresetRow>(&format!("presets WHERE user_id = $1 AND id IN ({ids})"));
+        self.database.all(sql!(query, user).bind_all(presets)).await
     }
 
     /// Deletes a preset of `user`; false if there is none.

@@ -202,6 +202,12 @@ impl<A: Column, B: Column> Record for (A, B) {
     }
 }
 
+impl<A: Column, B: Column, C: Column> Record for (A, B, C) {
+    fn read(row: &Row, _: &str) -> sqlx::Result<(A, B, C)> {
+        Ok((A::read(row, 0)?, B::read(row, 1)?, C::read(row, 2)?))
+    }
+}
+
 /// Declares an enum whose variants are stored as words. An unknown word is read as the variant behind `else`.
 macro_rules! words {
     (

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
-use super::database::{Result, Tx, places};
+use super::database::{MAX_ROWS, Result, Tx, places, rows};
 use super::groups::TagRecords;
 use super::sql::{record, select_from, sql};
 use crate::wire::{ModelId, TagId, UserId};
@@ -23,28 +23,36 @@ record! {
     }
 }
 
-pub(super) async fn add(tx: &mut Tx, user: UserId, owner: ModelId, names: &[String]) -> Result<()> {
-    for name in names {
-        let insert = sql!(
-            "INSERT INTO tags (user_id, owner_kind, owner_id, name, name_folded, created_at, updated_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT DO NOTHING",
+/// Adds tags in this order, each to its owner.
+pub(super) async fn add(tx: &mut Tx, user: UserId, tags: &[(ModelId, &String)]) -> Result<()> {
+    for tags in tags.chunks(MAX_ROWS) {
+        let rows = rows(tags.len(), "$1, $2, $2", 3, 4);
+        let mut insert = sql!(
+            format!(
+                "INSERT INTO tags (user_id, created_at, updated_at, owner_kind, owner_id, name, name_folded) \
+                 VALUES {rows} ON CONFLICT DO NOTHING"
+            ),
             user,
-            owner.kind(),
-            owner.key(),
-            name,
-            name.to_lowercase(),
             tx.now(),
         );
+        for (owner, name) in tags {
+            insert = insert.bind(owner.kind()).bind(&owner.key());
+            insert = insert.bind(*name).bind(&name.to_lowercase());
+        }
         tx.run(insert).await?;
     }
     Ok(())
 }
 
-pub(super) async fn remove_all(tx: &mut Tx, owner: ModelId) -> Result<()> {
-    let delete = "DELETE FROM tags WHERE owner_kind = $1 AND owner_id = $2";
-    tx.run(sql!(delete, owner.kind(), owner.key()))
-        .await
-        .map(drop)
+/// Removes the tags of `owners`, which are of one kind.
+pub(super) async fn remove_all(tx: &mut Tx, owners: &[ModelId]) -> Result<()> {
+    let Some(first) = owners.first() else {
+        return Ok(());
+    };
+    let ids = places(2, owners.len());
+    let delete = format!("DELETE FROM tags WHERE owner_kind = $1 AND owner_id IN ({ids})");
+    let delete = sql!(delete, first.kind()).bind_all(owners.iter().map(|owner| owner.key()));
+    tx.run(delete).await.map(drop)
 }
 
 impl TagRecords<'_> {
@@ -54,7 +62,8 @@ impl TagRecords<'_> {
         if !tx.has(user, owner).await? {
             return Ok(false);
         }
-        add(&mut tx, user, owner, names).await?;
+        let tags: Vec<_> = names.iter().map(|name| (owner, name)).collect();
+        add(&mut tx, user, &tags).await?;
         tx.commit().await?;
         Ok(true)
     }

@@ -82,7 +82,7 @@ impl UploadRecords<'_> {
         if growth > target.free {
             return Ok(Publish::NoRoom);
         }
-        blobs::take(&mut tx, &bytes.blob).await?;
+        blobs::take(&mut tx, &[&*bytes.blob]).await?;
         let update = sql!(
             "UPDATE files SET blob = $2, size = $3, md5 = $4, crc32 = $5, modified_at = $6 \
              WHERE id = $1",

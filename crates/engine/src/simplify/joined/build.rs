@@ -1,5 +1,7 @@
 //! Builds the joined mesh from the scene: positions in one space, attributes scaled to lengths.
 
+use std::sync::Arc;
+
 use glam::{Mat3, Mat4, Vec3};
 use meshopt::SimplifyVertex;
 
@@ -162,6 +164,8 @@ impl JoinedMesh {
             .resize(self.positions.len() * self.weights.len(), 0.0);
         self.fill_attributes(geometry, &part);
         self.fill_morphs(geometry, &part);
+        let number = self.parts.len() as u32;
+        Arc::make_mut(&mut self.part_of_vertex).extend(std::iter::repeat_n(number, count));
         let offset = part.first_vertex as u32;
         self.indices
             .extend(geometry.indices.iter().map(|index| index + offset));

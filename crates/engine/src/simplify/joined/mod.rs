@@ -14,6 +14,8 @@ mod shape;
 mod space;
 mod write_back;
 
+use std::sync::Arc;
+
 use glam::Mat4;
 use meshopt::SimplifyVertex;
 
@@ -53,6 +55,8 @@ pub(super) struct JoinedMesh {
     /// For each vertex, whether its seam must not be crossed, and the flags of the recipe.
     pub(super) protections: Vec<SimplifyVertex>,
     pub(super) parts: Vec<JoinedPart>,
+    /// The part of each vertex.
+    part_of_vertex: Arc<Vec<u32>>,
     pub(super) recipe: Recipe,
     space: JoinedSpace,
     columns: Columns,
@@ -146,6 +150,7 @@ impl JoinedMesh {
                 end_vertex: end - first,
                 ..known.clone()
             }],
+            part_of_vertex: Arc::new(vec![0; end - first]),
             recipe: self.recipe,
             space: self.space,
             columns: self.columns,
@@ -176,6 +181,7 @@ impl JoinedMesh {
             weights: self.weights.clone(),
             protections: self.protections.clone(),
             parts: self.parts.clone(),
+            part_of_vertex: Arc::clone(&self.part_of_vertex),
             ..*self
         }
     }
@@ -194,8 +200,7 @@ impl JoinedMesh {
 
     /// The index of the part that a vertex belongs to.
     pub(super) fn part_of(&self, vertex: u32) -> usize {
-        self.parts
-            .partition_point(|part| part.end_vertex <= vertex as usize)
+        self.part_of_vertex[vertex as usize] as usize
     }
 }
 
