@@ -174,7 +174,7 @@ fn print_report(path: &Path, plan: &Plan, end: &End) {
         }
     };
     let report = serde_json::json!({
-        "path": path,
+        "path": path.to_string_lossy(),
         "state": state,
         "present": plan.present,
         "requested": plan.awaited(),

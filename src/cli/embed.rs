@@ -83,7 +83,7 @@ fn embed(asked: &OneEmbed<'_>) -> Result<Exit> {
     let snippet = snippet(&url);
     if output::is_json() {
         output::line(serde_json::json!({
-            "path": asked.path,
+            "path": asked.path.to_string_lossy(),
             "state": "done",
             "exit": 0,
             "page": page,

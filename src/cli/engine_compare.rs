@@ -38,7 +38,7 @@ pub(super) fn run(args: &EngineCompareArgs) -> Result<Exit> {
         let measured = reference.measure(&mut result, views.map(|folder| (folder, &name[..])))?;
         let counts = result.counts();
         let line = json!({
-            "file": file,
+            "file": file.to_string_lossy(),
             "source_triangles": triangles,
             "triangles": counts.triangles,
             "bytes": counts.bytes,

@@ -54,14 +54,16 @@ fn printed(text: &str) {
 /// With `--json`, the line for a path about which a command did what it was to do.
 pub(super) fn done(path: &Path) {
     if is_json() {
-        line(json!({ "path": path, "state": "done", "exit": 0 }));
+        line(json!({ "path": path.to_string_lossy(), "state": "done", "exit": 0 }));
     }
 }
 
 /// A line of a dry run: a path on which the command would act.
 pub(super) fn would_do(path: &Path) {
     match is_json() {
-        true => line(json!({ "path": path, "state": "not_sent", "dry_run": true, "exit": 0 })),
+        true => line(
+            json!({ "path": path.to_string_lossy(), "state": "not_sent", "dry_run": true, "exit": 0 }),
+        ),
         false => println!("{}", shell_quoted(path)),
     }
 }
@@ -98,7 +100,7 @@ pub(super) fn failure_line(path: Option<&Path>, reason: &str, exit: Exit) {
     }
     let mut fields = Map::new();
     if let Some(path) = path {
-        fields.insert("path".to_owned(), json!(path));
+        fields.insert("path".to_owned(), json!(path.to_string_lossy()));
     }
     fields.insert("state".to_owned(), state_after(exit).into());
     fields.insert("reason".to_owned(), reason.into());

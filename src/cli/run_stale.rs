@@ -112,7 +112,7 @@ fn describe(drive: &MountedDrive, it: &Stale, is_result: bool) {
     if output::is_json() {
         if is_result {
             output::line(json!({
-                "path": drive.root().join(&it.path),
+                "path": drive.root().join(&it.path).to_string_lossy(),
                 "source": it.source,
                 "preset": it.preset,
                 "stale": it.stale,

@@ -87,7 +87,7 @@ pub(super) fn run(args: &SambaArgs) -> Result<Exit> {
             .collect();
         output::line(serde_json::json!({
             "share": share.name, "path": share.path, "port": args.port, "users": share.users, "owner": share.owner,
-            "read_only": share.read_only, "configuration": text, "file": file, "findings": findings, "steps": steps,
+            "read_only": share.read_only, "configuration": text, "file": file.as_deref().map(Path::to_string_lossy), "findings": findings, "steps": steps,
             "exit": exit.code(),
         }));
     } else {

@@ -86,7 +86,7 @@ pub(super) fn run(args: &UnmountArgs) -> Result<Exit> {
     }
     if output::is_json() {
         output::line(serde_json::json!({
-            "path": drive.root(),
+            "path": drive.root().to_string_lossy(),
             "state": "done",
             "unsent": unsent,
             "exit": 0,

@@ -136,7 +136,7 @@ fn report(path: &Path, state: &State, advice: &str, quiet: bool) {
         let warnings = is_done.then(|| result_warnings::warnings_of(&result_of(path)));
         let warnings = warnings.unwrap_or_default();
         output::line(serde_json::json!({
-            "path": path,
+            "path": path.to_string_lossy(),
             "state": word,
             "status": status,
             "reason": reason,

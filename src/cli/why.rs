@@ -64,7 +64,7 @@ pub(super) fn run(args: &WhyArgs) -> Result<Exit> {
             let exists = missing.is_none() && path.symlink_metadata().is_ok();
             let warnings = result_warnings::warnings_of(path);
             let mut line = serde_json::json!({
-                "path": path,
+                "path": path.to_string_lossy(),
                 "reason": why.clone().or_else(|| missing.as_ref().map(super::exit::sentence)),
                 "exists": exists,
                 "warning_codes": result_warnings::codes_of(&warnings),

@@ -1,6 +1,8 @@
 //! `--json` of every command: one shape, which `docs/schemas` describes.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -37,6 +39,38 @@ fn every_command_has_a_schema_and_reports_a_wrong_use_as_a_line() {
         let reason = lines[0]["reason"].as_str().unwrap();
         assert!(reason.contains("no-such-option"), "{command}: {reason}");
         assert!(ran.err().contains(reason), "{command}: {}", ran.err());
+    }
+}
+
+#[test]
+fn a_path_that_is_not_utf8_is_a_line_like_any_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(OsStr::from_bytes(b"lat\xe9"));
+    let shown = path.to_string_lossy();
+    let commands =
+        "wait why commit cancel retry run embed rm pin unpin tag scale convert replace unmount";
+    for command in commands.split(' ') {
+        let mut asked = Command::new(ASSETFS);
+        asked.args([command, "--json"]).arg(&path);
+        match command {
+            "run" => drop(asked.args(["--preset", "Web Viewer"])),
+            "tag" => drop(asked.arg("+oak")),
+            "scale" => drop(asked.arg("2")),
+            "convert" => drop(asked.args(["--to", "glb"])),
+            "replace" => drop(asked.arg(&path)),
+            _ => {}
+        }
+        let ran = Ran(asked.env("HOME", dir.path()).output().unwrap());
+        let lines = check_lines(command, &ran.out());
+        assert_eq!(lines.len(), 1, "{command}: {}", ran.err());
+        assert!(
+            ran.code() == 1 || ran.code() == 2,
+            "{command}: {}",
+            ran.err()
+        );
+        if let Some(path) = lines[0]["path"].as_str() {
+            assert_eq!(path, shown, "{command}");
+        }
     }
 }
 

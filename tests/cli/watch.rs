@@ -1,6 +1,8 @@
 //! `assetfs watch`: what is dropped in comes out once, whatever is killed, and failures say why.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -498,4 +500,23 @@ fn a_preset_that_changes_while_watch_runs_is_read_again_and_a_wrong_one_is_named
     bench.write("hot/c.glb", &numbered_glb(3));
     wait_until("the new text is used", || result("a") != first);
     kill(&mut program);
+}
+
+#[test]
+fn a_name_that_is_not_utf8_is_named_once_and_not_passed_over() {
+    let bench = Bench::new();
+    bench.write("hot/a.glb", &numbered_glb(1));
+    let name = OsStr::from_bytes(b"b\xe9.glb");
+    fs::write(bench.path("hot").join(name), numbered_glb(2)).unwrap();
+    let ran = once(&bench, &["--json"]).expect(1);
+    let said = ran.err();
+    assert_eq!(said.matches("its name is not UTF-8").count(), 1, "{said}");
+    let lines = lines(&ran);
+    assert!(
+        lines.iter().any(|line| line["state"] == "done"),
+        "{lines:?}"
+    );
+    let failed = lines.iter().find(|line| line["state"] == "failed");
+    let path = failed.unwrap()["path"].as_str().unwrap();
+    assert!(path.ends_with("b\u{fffd}.glb"), "{path}");
 }

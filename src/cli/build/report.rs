@@ -203,7 +203,7 @@ fn print_line(built: &Built) {
         "preset": built.preset,
         "state": output::state_after(exit),
         "built": built.state.words().replace(' ', "_"),
-        "files": built.files,
+        "files": built.files.iter().map(|file| file.to_string_lossy()).collect::<Vec<_>>(),
         "bytes": facts.bytes,
         "triangles": facts.triangles,
         "similarity": facts.similarity,

@@ -234,6 +234,9 @@ fn stamp(root: &Path, files: &[PathBuf], lacks: &[String]) -> io::Result<String>
             status.len() as i64,
             status.mtime(),
             status.mtime_nsec(),
+            // A program may set the time back that bytes had before them, such as `cp -p`. It cannot set this one.
+            status.ctime(),
+            status.ctime_nsec(),
         ] {
             hash.update(&number.to_le_bytes());
         }
@@ -286,6 +289,8 @@ impl Source {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
@@ -377,5 +382,10 @@ mod tests {
         assert_eq!(first_bytes, second_bytes);
         fs::write(dir.path().join("a.stl"), b"solid b endsolid").unwrap();
         assert_ne!(read().1, first_bytes);
+        let (before, time) = (read().0, fs::metadata(dir.path().join("a.stl")).unwrap());
+        let mut file = fs::File::create(dir.path().join("a.stl")).unwrap();
+        file.write_all(b"solid c endsolid").unwrap();
+        file.set_modified(time.modified().unwrap()).unwrap();
+        assert!(!before.is_unchanged(dir.path()), "the same length and time");
     }
 }

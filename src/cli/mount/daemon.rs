@@ -77,7 +77,7 @@ impl Greeting {
         let link = page.and_then(|page| page.link.as_deref().filter(|_| !hides_link));
         if output::is_json() {
             output::line(serde_json::json!({
-                "path": plan.mount_point,
+                "path": plan.mount_point.to_string_lossy(),
                 "state": "done",
                 "account": self.account,
                 "page": page.map(|page| &page.url),

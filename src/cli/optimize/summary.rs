@@ -127,14 +127,14 @@ impl Finished<'_> {
         });
         let is_within = self.exceeded.is_empty();
         let mut line = json!({
-            "path": self.out,
+            "path": self.out.to_string_lossy(),
             "state": if is_within { "done" } else { "failed" },
             "exit": u8::from(!is_within),
             "bytes": self.facts.bytes,
             "similarity": self.facts.similarity,
-            "input": self.input,
+            "input": self.input.to_string_lossy(),
             "preset": self.preset,
-            "out": self.out,
+            "out": self.out.to_string_lossy(),
             "before": self.report.source,
             "after": self.report.result,
             "exports": exports.collect::<Vec<_>>(),

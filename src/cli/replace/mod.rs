@@ -207,7 +207,7 @@ impl Replacement {
                 _ => StatusWord::Complete,
             };
             output::line(serde_json::json!({
-                "path": self.model,
+                "path": self.model.to_string_lossy(),
                 "state": state,
                 "outcome": outcome,
                 "id": number(id.as_deref()),

@@ -164,7 +164,7 @@ impl Report {
         }
         if output::is_json() {
             let mut line = json!({
-                "path": path,
+                "path": path.to_string_lossy(),
                 "state": self.state_after(outcome),
                 "outcome": outcome,
                 "dry_run": self.is_dry,

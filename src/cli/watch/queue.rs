@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::block_in_place;
@@ -25,7 +25,7 @@ use super::work::{
 use crate::cli::bring::{BringStep, Found, Look};
 use crate::cli::models_of_folder::content::{Content, compare};
 use crate::cli::models_of_folder::on_drive;
-use crate::cli::models_of_folder::{ModelPreset, NewFiles, Source, scan};
+use crate::cli::models_of_folder::{ModelPreset, NewFiles, Source, left_out, scan};
 use crate::cli::mounted::MountedDrive;
 use crate::durable::{in_parallel, write_atomic};
 use crate::fuse::shell_quoted;
@@ -73,6 +73,8 @@ pub(in crate::cli) struct Queue {
     /// Names of models of the drive that have the files of a model of the folder under another name.
     taken_in_drive: BTreeSet<String>,
     running: BTreeSet<String>,
+    /// Entries of the folder that cannot be models, and were named.
+    left_out: BTreeSet<PathBuf>,
     /// Why models failed in this run.
     failed: BTreeMap<Key, String>,
     sender: mpsc::UnboundedSender<WorkEvent>,
@@ -102,6 +104,7 @@ impl Queue {
             look_at_drive: None,
             taken_in_drive: BTreeSet::new(),
             running: BTreeSet::new(),
+            left_out: BTreeSet::new(),
             failed: BTreeMap::new(),
             sender,
             events,
@@ -128,8 +131,21 @@ impl Queue {
         }
     }
 
+    fn name_left_out(&mut self) -> Result<()> {
+        for (path, why) in left_out(&self.settings.dir)? {
+            if self.left_out.insert(path.clone()) {
+                let why = anyhow!("{} is left out: {why}", shell_quoted(&path));
+                output::failed(Some(&path), &why);
+            }
+        }
+        Ok(())
+    }
+
     /// Reads the watched folder.
     pub(in crate::cli) fn look(&mut self) -> Result<()> {
+        if self.settings.reports {
+            self.name_left_out()?;
+        }
         let known = |entry: &str| self.seen.get(entry).map(|seen| &seen.source);
         let found = block_in_place(|| scan(&self.settings.dir, &self.settings.not_models, known))?;
         let mut before = std::mem::take(&mut self.seen);
@@ -529,7 +545,7 @@ impl Queue {
         }
         let results = self.settings.out.join(&record.results);
         if output::is_json() {
-            let line = json!({ "state": "done", "results": results, "exit": 0 });
+            let line = json!({ "state": "done", "results": results.to_string_lossy(), "exit": 0 });
             self.print_json(record, line);
         } else {
             println!("{} → {}", record.entry, shell_quoted(&results));
@@ -559,7 +575,7 @@ impl Queue {
             return Ok(());
         }
         if output::is_json() {
-            let line = json!({ "state": "failed", "failure": path, "reason": why, "exit": 1 });
+            let line = json!({ "state": "failed", "failure": path.to_string_lossy(), "reason": why, "exit": 1 });
             self.print_json(record, line);
         } else {
             eprintln!("assetfs: {} failed: {why}", record.entry);
@@ -650,7 +666,10 @@ impl Queue {
                 && self.seen.contains_key(&record.entry)
                 && presets.iter().any(|preset| preset.label == record.preset)
         };
-        let mut exit = Exit::Done;
+        let mut exit = match self.left_out.is_empty() {
+            true => Exit::Done,
+            false => Exit::Failed,
+        };
         for record in self.records.all().filter(has_failed) {
             exit = Exit::Failed;
             let key = (record.entry.clone(), record.preset.clone());
