@@ -20,18 +20,18 @@ use std::time::{Duration, Instant};
 /// Takes locks by that rule.
 pub trait Locked<T: ?Sized> {
     /// Unlocks when it is dropped.
-    type Guard<'a>
+    type Held<'a>
     where
         Self: 'a,
         T: 'a;
 
     /// Waits for the lock and takes it, also after a panic of another holder.
-    fn locked(&self) -> Self::Guard<'_>;
+    fn locked(&self) -> Self::Held<'_>;
 }
 
 #[cfg(shuttle)]
 impl<T: ?Sized> Locked<T> for Mutex<T> {
-    type Guard<'a>
+    type Held<'a>
         = MutexGuard<'a, T>
     where
         T: 'a;
@@ -42,7 +42,7 @@ impl<T: ?Sized> Locked<T> for Mutex<T> {
 }
 
 impl<T: ?Sized> Locked<T> for sync::Mutex<T> {
-    type Guard<'a>
+    type Held<'a>
         = sync::MutexGuard<'a, T>
     where
         T: 'a;

@@ -39,13 +39,13 @@ pub(super) struct Task {
     /// The last line.
     said: String,
     /// What was written, by its text without numbers.
-    written: HashMap<String, Written>,
+    written: HashMap<String, WrittenStatus>,
     /// No percentage is written before.
     counts_from: Instant,
 }
 
 /// A status that was written.
-struct Written {
+struct WrittenStatus {
     at: Instant,
     percent: Option<u64>,
     /// The pauses before it is written again.
@@ -169,7 +169,7 @@ impl Task {
                 if has_progress { fresh() } else { repeats }
             }
         };
-        let written = Written {
+        let written = WrittenStatus {
             at: now,
             percent,
             repeats,

@@ -3,9 +3,10 @@
 
 use glam::Vec2;
 
-use super::coverage::ScreenCorner;
+use super::coverage::{ScreenCorner, ScreenTriangle};
 use super::interpolate::spread_of;
 use super::projection::Projection;
+use super::scene::RenderAlpha;
 use super::texture::{Pyramid, Slot};
 
 pub(super) struct TriangleAlpha<'a> {
@@ -62,6 +63,35 @@ impl<'a> TriangleAlpha<'a> {
         let usage = &texture.slot.usage;
         let uv = usage.transform.transform_point2(uv);
         factor * texture.pyramid.sample(uv, texture.level, usage.wrap).w
+    }
+}
+
+/// Where a masked triangle is not cut out.
+pub(super) struct AlphaMask<'a> {
+    limit: f32,
+    alpha: TriangleAlpha<'a>,
+}
+
+impl<'a> AlphaMask<'a> {
+    /// `corners` are those of the triangle on the screen.
+    pub(super) fn new(
+        projection: &Projection<'a>,
+        triangle: u32,
+        corners: &[ScreenCorner; 3],
+    ) -> AlphaMask<'a> {
+        let limit = match projection.scene.material_of(triangle).plain.alpha {
+            RenderAlpha::Mask(limit) => limit,
+            _ => f32::NEG_INFINITY,
+        };
+        AlphaMask {
+            limit,
+            alpha: TriangleAlpha::new(projection, triangle, corners),
+        }
+    }
+
+    /// Whether the triangle is there at a sample.
+    pub(super) fn passes(&self, setup: &ScreenTriangle, x: usize, y: usize) -> bool {
+        self.alpha.at(setup.weights(x, y)) >= self.limit
     }
 }
 

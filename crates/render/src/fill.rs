@@ -3,6 +3,7 @@
 //! Where a tile is drawn over many times, its triangles are filled with the nearest first, and those behind what is there
 //! are skipped. Of equally near triangles the first one of the scene counts, so the order changes nothing in a picture.
 
+use super::alpha::AlphaMask;
 use super::bins::{BinnedTriangle, Bins};
 use super::coverage::{ScreenTriangle, Window};
 use super::projection::{NOTHING, Projection, TileBuffer};
@@ -103,7 +104,8 @@ impl TileBuffer {
         } = self;
         let mut mask = None;
         let mut passes = |x, y| {
-            let mask = mask.get_or_insert_with(|| projection.mask(number, &triangle.corners));
+            let mask =
+                mask.get_or_insert_with(|| AlphaMask::new(projection, number, &triangle.corners));
             mask.passes(setup, x, y)
         };
         let looked_at = setup.cover(window, |at, x, y| {

@@ -2,12 +2,10 @@
 
 use glam::{Mat4, Vec3};
 
-use super::alpha::TriangleAlpha;
 use super::camera::Camera;
 use super::coverage::{SUBSAMPLES, ScreenCorner, ScreenTriangle, Window};
 use super::interpolate::InterpolatedPoint;
 use super::prepare::PreparedScene;
-use super::scene::RenderAlpha;
 
 /// Samples on each side of a tile. A multiple of 1, 2, 3 and 4, so that a tile holds whole pixels.
 pub(super) const TILE: usize = 96;
@@ -142,18 +140,6 @@ impl<'a> Projection<'a> {
         triangles
     }
 
-    /// The mask of a masked triangle.
-    pub(super) fn mask(&self, triangle: u32, corners: &[ScreenCorner; 3]) -> Mask<'a> {
-        let limit = match self.scene.material_of(triangle).plain.alpha {
-            RenderAlpha::Mask(limit) => limit,
-            _ => f32::NEG_INFINITY,
-        };
-        Mask {
-            limit,
-            alpha: TriangleAlpha::new(self, triangle, corners),
-        }
-    }
-
     /// The area of a triangle on the screen, in pixels.
     pub(super) fn pixels(&self, [a, b, c]: &[ScreenCorner; 3]) -> f32 {
         let (x1, y1) = ((b.x - a.x) as f32, (b.y - a.y) as f32);
@@ -176,19 +162,6 @@ impl<'a> Projection<'a> {
             z: clip.z * inverse_w,
             inverse_w,
         }
-    }
-}
-
-/// Where a masked triangle is not cut out.
-pub(super) struct Mask<'a> {
-    limit: f32,
-    alpha: TriangleAlpha<'a>,
-}
-
-impl Mask<'_> {
-    /// Whether the triangle is there at a sample.
-    pub(super) fn passes(&self, setup: &ScreenTriangle, x: usize, y: usize) -> bool {
-        self.alpha.at(setup.weights(x, y)) >= self.limit
     }
 }
 

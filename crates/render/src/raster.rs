@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::alpha::AlphaMask;
 use super::bins::{BATCH, Bins, LargeParts};
 use super::camera::Camera;
 use super::coverage::{ScreenTriangle, Window};
@@ -108,7 +109,8 @@ impl<'a> Projection<'a> {
                 let number = part.first_triangle + triangle as u32;
                 let mut mask = None;
                 let mut passes = |x, y| {
-                    let mask = mask.get_or_insert_with(|| projection.mask(number, &corners));
+                    let mask =
+                        mask.get_or_insert_with(|| AlphaMask::new(projection, number, &corners));
                     mask.passes(&setup, x, y)
                 };
                 let looked_at = setup.cover(&window, |at, x, y| {

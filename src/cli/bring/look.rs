@@ -53,11 +53,11 @@ impl Double {
     /// Its line of `--json`.
     pub(in crate::cli) fn line(&self) -> Value {
         json!({
-            "path": self.path,
+            "path": self.path.to_string_lossy(),
             "state": self.state,
             "outcome": "double",
             "id": self.id,
-            "twin": self.twin,
+            "twin": self.twin.to_string_lossy(),
             "exit": 0,
         })
     }

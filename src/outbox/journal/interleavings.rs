@@ -1,5 +1,7 @@
 //! The journal and its parts under a scheduler that tries orders of threads at random: `scripts/check/interleavings`.
 
+#![cfg(shuttle)]
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 //! leaves a gap. Threads share syncs.
 
 pub mod forms;
-#[cfg(all(test, shuttle))]
+#[cfg(test)]
 mod interleavings;
 mod part;
 
