@@ -607,3 +607,42 @@ async fn the_list_of_results_is_made_from_list_pages_alone() {
     }
     apart.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_machines_that_replace_one_version_the_later_has_the_name_everywhere() {
+    let (account, mounted) = Account::mounted_with_cube().await;
+    // It does not learn of the first replacement before it makes the second.
+    let refresh = Duration::from_secs(600);
+    let (apart, _) = account
+        .mount_apart(1, |config| config.refresh = refresh)
+        .await;
+    let first = apart.tree.xattr("/rawmodels/cube", "user.assetfs.id").await;
+    let first: u64 = first.unwrap().parse().unwrap();
+    let earlier = replace(&mounted.tree, "cube", "cube.gltf").await;
+    let later = replace(&apart.tree, "cube", "cube.gltf").await;
+    assert!(AssetId(first) < earlier && earlier < later);
+    let (third, _) = account.mount_apart(2, |_| {}).await;
+    for tree in [&mounted.tree, &third.tree] {
+        let shown = [
+            "cube".to_owned(),
+            format!("cube~{first}"),
+            format!("cube~{earlier}"),
+        ];
+        let end = Instant::now() + Duration::from_secs(20);
+        while tree.list("/rawmodels").await.unwrap() != shown {
+            let now = tree.list("/rawmodels").await.unwrap();
+            assert!(Instant::now() < end, "{now:?} is not {shown:?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let id = tree.xattr("/rawmodels/cube", "user.assetfs.id").await;
+        assert_eq!(id.unwrap(), later.to_string());
+    }
+    // The next replacement on the first machine is of the newest version.
+    let newest = replace(&mounted.tree, "cube", "cube.gltf").await;
+    assert!(newest > later);
+    let old = format!("/rawmodels/cube~{later}");
+    mounted.tree.stat(&old).await.unwrap();
+    for mounted in [third, apart, mounted] {
+        mounted.close().await;
+    }
+}

@@ -110,7 +110,7 @@ impl<'a> Projection<'a> {
                 let mut mask = None;
                 let mut passes = |x, y| {
                     let mask =
-                        mask.get_or_insert_with(|| AlphaMask::new(projection, number, &corners));
+                        mask.get_or_insert_with(|| AlphaMask::new(&projection, number, &corners));
                     mask.passes(&setup, x, y)
                 };
                 let looked_at = setup.cover(&window, |at, x, y| {
