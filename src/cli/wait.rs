@@ -22,6 +22,9 @@ use super::settings::Span;
 use crate::drive::{StatusWord, TransferStatus};
 use crate::fuse::shell_quoted;
 
+/// A text without a job that is no older may still be written by a program.
+const WRITING: Duration = Duration::from_secs(5);
+
 /// Wait until models are ready or jobs are done
 #[derive(Debug, clap::Args)]
 #[command(
@@ -349,11 +352,16 @@ pub(super) fn state_of(path: &Path) -> Result<State> {
     match mounted::item_report(path) {
         // The text exists without a job: it was refused, and `why` has the reason, if it was since the mount.
         Ok(Some(report)) if report.state == StatusWord::NotSent => {
-            let why = mounted::why(path)?.unwrap_or_else(|| {
-                "no job was made of this text: it is empty, or it was refused before the drive was mounted; write the \
-                 whole text again, which sends it or says what is wrong with it"
-                    .to_owned()
-            });
+            let why = match mounted::why(path)? {
+                Some(why) => why,
+                None if was_just_written(path) => {
+                    let status = "the text is being written".to_owned();
+                    return Ok(State::Going(report.state, status));
+                }
+                None => "no job was made of this text: it is empty, or it was refused before the drive was mounted; write the \
+                         whole text again, which sends it or says what is wrong with it"
+                    .to_owned(),
+            };
             Ok(State::Failed(report.state, format!("failed: {why}")))
         }
         Ok(Some(report)) if report.state == StatusWord::WaitingForModel => {
@@ -369,6 +377,12 @@ pub(super) fn state_of(path: &Path) -> Result<State> {
         }
         Err(error) => Err(mounted::explain_at(path, error)),
     }
+}
+
+/// Whether a program may still be writing a text.
+fn was_just_written(text: &Path) -> bool {
+    let written = fs::metadata(text).and_then(|it| it.modified());
+    written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < WRITING))
 }
 
 /// The state of a job that waits for its model, as far as the model is not ready: what the model needs, the job needs.

@@ -1,8 +1,9 @@
 //! Copying a preset into `optimize/` and reading the result.
 
 use std::fs;
-use std::process::Command;
-use std::time::SystemTime;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
 
 use crate::needs_fuse;
 use crate::square_glb::numbered_glb;
@@ -167,6 +168,23 @@ fn waiting_for_a_text_that_made_no_job_says_what_to_do() {
     let said = fails(assetfs("wait", &job), 1);
     assert!(said.contains("no job was made of this text"), "{said}");
     assert!(said.contains("write the whole text again"), "{said}");
+}
+
+#[test]
+fn a_text_that_another_program_is_writing_is_waited_for() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fixture.add_chair();
+    let job = fixture.path("rawmodels/chair/optimize/web.json");
+    let mut writer = fs::File::create(&job).unwrap();
+    let mut waits = assetfs("wait", &job);
+    let waits = waits.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let waits = waits.spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    writer.write_all(br#"{"preset": "Web Viewer"}"#).unwrap();
+    drop(writer);
+    let ended = waits.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
 }
 
 #[test]
