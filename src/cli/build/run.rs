@@ -260,8 +260,12 @@ impl<'a> Build<'a> {
         for source in &sources {
             for preset in self.labels() {
                 let key = (source.entry.clone(), preset);
-                let results = queue.results_of(source, &key.1);
-                let Some(results) = results.filter(|_| !self.publisher.is_current(&key)) else {
+                if self.publisher.is_current(&key) {
+                    continue;
+                }
+                let Some(results) = queue.results_of(source, &key.1) else {
+                    // The same bytes would otherwise count as done.
+                    queue.forget(&key)?;
                     continue;
                 };
                 // Its files were moved to their names, and removed there when its model was gone.

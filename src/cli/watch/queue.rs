@@ -633,7 +633,8 @@ impl Queue {
     }
 
     fn print_json(&self, record: &Record, mut line: serde_json::Value) {
-        line["path"] = json!(self.settings.dir.join(&record.entry));
+        let path = self.settings.dir.join(&record.entry);
+        line["path"] = path.to_string_lossy().into();
         line["model"] = record.entry.as_str().into();
         line["preset"] = record.preset.as_str().into();
         output::line(line);

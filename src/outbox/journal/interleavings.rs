@@ -15,21 +15,21 @@ use crate::outbox::events::Events;
 const ORDERS: usize = 2000;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, serde::Deserialize)]
-struct Step {
+struct ThreadStep {
     thread: u8,
     number: u8,
 }
 
-impl Journaled for Step {
+impl Journaled for ThreadStep {
     const KIND: &'static str = "step";
 }
 
 #[derive(Debug, serde::Deserialize)]
 struct Read {
-    step: Step,
+    step: ThreadStep,
 }
 
-fn open(dir: &Path) -> (Arc<Journal>, Vec<Step>) {
+fn open(dir: &Path) -> (Arc<Journal>, Vec<ThreadStep>) {
     match Journal::open::<Read>(dir).unwrap() {
         FoundJournal::Whole(journal, found) => (
             Arc::from(journal),
@@ -39,7 +39,7 @@ fn open(dir: &Path) -> (Arc<Journal>, Vec<Step>) {
     }
 }
 
-fn on_disk(dir: &Path) -> Vec<Step> {
+fn on_disk(dir: &Path) -> Vec<ThreadStep> {
     Journal::read::<Read>(dir)
         .unwrap()
         .into_iter()
@@ -73,7 +73,7 @@ fn in_every_order_a_settled_record_is_on_the_disk_and_each_thread_keeps_its_orde
             let path = dir.path().to_owned();
             in_threads(move |thread| {
                 for number in 0..3 {
-                    let step = Step { thread, number };
+                    let step = ThreadStep { thread, number };
                     let ticket = journal.push(&step);
                     journal.settle(ticket).unwrap();
                     assert!(on_disk(&path).contains(&step), "{step:?}");
@@ -108,7 +108,7 @@ fn in_every_order_records_have_the_order_of_the_changes_over_all_parts() {
             let path = dir.path().to_owned();
             in_threads(move |thread| {
                 for number in 0..2 {
-                    let step = Step { thread, number };
+                    let step = ThreadStep { thread, number };
                     let (own, peeked) = match thread {
                         0 => (&one, &other),
                         _ => (&other, &one),
