@@ -32,6 +32,8 @@ pub struct DraftsMemory {
     pub pending_removals: Vec<(Ticket, ContentId)>,
     /// Why unwanted assets are not deleted yet.
     pub not_deleted: BTreeMap<AssetId, String>,
+    /// Assets that drafts have dropped to send their files again, each with its draft, until they are deleted.
+    pub dropped: HashMap<AssetId, DraftId>,
     /// Assets that were given up here and stay for another machine, until that is reported.
     pub left: Vec<AssetId>,
     /// Attempts for which a start request is in flight.
@@ -75,6 +77,7 @@ impl DraftsMemory {
             findings: Findings::default(),
             pending_removals: Vec::new(),
             not_deleted: BTreeMap::new(),
+            dropped: HashMap::new(),
             left: Vec::new(),
             starting: HashSet::new(),
             activity,

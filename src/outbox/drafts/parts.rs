@@ -149,11 +149,13 @@ impl DraftParts {
         self.own.storage_left.store(bytes, Ordering::Relaxed);
     }
 
-    /// The account may have more room than at the last look: uploads that wait for it are tried again now.
-    pub fn room_is_freed(&self) {
+    /// The account may have more room than at the last look: uploads that wait for it are tried again now. Not the one of
+    /// the draft that `dropped_by` names: what was refused after it was sent would be sent again and again without a pause.
+    pub fn room_is_freed(&self, dropped_by: Option<DraftId>) {
         self.own.room.forget();
         let memory = self.memory();
-        for draft in memory.state.drafts.keys() {
+        let drafts = memory.state.drafts.keys();
+        for draft in drafts.filter(|draft| dropped_by != Some(**draft)) {
             let activity = memory.activity_of(*draft);
             let waiting = activity.filter(|it| matches!(it.trouble, Some(Trouble::Quota { .. })));
             if let Some(upload) = waiting.and_then(|it| it.upload.as_ref()) {

@@ -41,7 +41,7 @@ pub fn remove_draft_if(
     there?;
     parts.draft_changed(draft);
     parts.loose_file_left(left);
-    parts.room_is_freed();
+    parts.room_is_freed(None);
     parts.own.discard_wake.notify_one();
     Ok(())
 }

@@ -92,13 +92,14 @@ async fn discard(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
 
 /// Notes that an unwanted asset is gone.
 pub(super) async fn record_discarded(parts: &Arc<DraftParts>, asset: AssetId) -> OutboxResult<()> {
-    let may_stay = {
+    let (may_stay, dropped_by) = {
         let mut memory = parts.memory();
         memory.not_deleted.remove(&asset);
-        memory.state.shared_discards.contains(&asset)
+        let may_stay = memory.state.shared_discards.contains(&asset);
+        (may_stay, memory.dropped.remove(&asset))
     };
     let recorded = parts.record(UploadRecord::Discarded { asset }).await;
-    parts.room_is_freed();
+    parts.room_is_freed(dropped_by);
     parts.events.send(match may_stay {
         true => OutboxEvent::AssetGivenUp(asset),
         false => OutboxEvent::AssetChanged(asset),
@@ -156,7 +157,7 @@ pub(super) fn ended(parts: &DraftParts, asset: AssetId) -> OutboxResult<()> {
     };
     parts.events.send(OutboxEvent::AssetChanged(asset));
     parts.loose_file_left(left);
-    parts.room_is_freed();
+    parts.room_is_freed(None);
     if let Some(draft) = draft {
         parts.draft_changed(draft);
     }

@@ -175,6 +175,14 @@ impl DraftLink {
     /// Abandons an attempt; its asset is deleted.
     pub(super) async fn drop_attempt(&self, attempt: u64) -> OutboxResult<()> {
         let draft = self.draft;
+        {
+            let mut memory = self.parts.memory();
+            let own = memory.state.drafts.get(&draft);
+            let dropped = own.and_then(|it| it.attempt.as_ref());
+            if let Some(asset) = dropped.and_then(|it| it.stage.asset()) {
+                memory.dropped.insert(asset, draft);
+            }
+        }
         self.write(UploadRecord::AttemptDropped { draft, attempt })
             .await?;
         self.parts.own.discard_wake.notify_one();
