@@ -117,6 +117,9 @@ async fn a_glb_asset_has_embeds_of_its_own() {
     account
         .upload_elsewhere("solid", &[("solid.glb", &bytes.unwrap())])
         .await;
+    // It shows within the refresh time.
+    tree.until_status("/rawmodels/solid/.assetfs/state", "complete")
+        .await;
     let listed = tree.list("/rawmodels/solid").await.unwrap();
     assert!(listed.contains(&"embeds".to_owned()), "{listed:?}");
     assert!(
