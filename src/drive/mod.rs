@@ -155,10 +155,11 @@ impl Drive {
         InotifyReports { mount: &self.mount }
     }
 
-    /// The path of a file or folder from the top of the drive; `None` if there is none of that number.
+    /// The path of a file or folder below the mount point, as messages name it; `None` if there is none of that number.
     pub fn path_of(&self, ino: Ino) -> Option<String> {
         let node = self.mount.node(ino).ok()?;
-        Some(node.path(&self.mount))
+        let path = node.path(&self.mount);
+        Some(path.trim_start_matches('/').to_owned())
     }
 
     /// The state of the mount, as far as it is known without requests.
