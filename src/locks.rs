@@ -149,8 +149,8 @@ impl Drop for ListedWait {
     }
 }
 
-/// Where a lock was taken last. Several locks share a slot, so a holder is unknown if another lock of the slot was taken since,
-/// or at the same moment: this is for a log, and must not make a lock slower.
+/// Where a lock was taken last, for the log. Several locks share a slot, so the place is not known if another lock of the slot
+/// was taken since, or if another thread used the slot at that moment: nobody waits for a slot.
 type LastTaken = sync::Mutex<Option<(usize, &'static Location<'static>)>>;
 
 const SLOTS: usize = 256;

@@ -14,9 +14,9 @@ use crate::locks::{Locked as _, lock_waits};
 
 /// Interval of looking.
 const LOOK_PERIOD: Duration = Duration::from_secs(10);
-/// A request is named after this time, and again each time the time has doubled.
+/// A request is logged when it has waited for this time, and again whenever its wait has doubled since.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(60);
-/// Nothing slow is done under a lock, so a wait for one of this length is a fault.
+/// No lock is held during slow work, so a thread that waits this long for one shows a fault.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is asked, and by whom.

@@ -164,8 +164,8 @@ impl Painter<'_> {
         Vec4::new(0.012, 0.011, 0.010, shadow)
     }
 
-    /// For each sample the place of the farthest layer that shows. Those before hide what is behind it. The layers are in
-    /// order, the farthest first.
+    /// For each sample, the index of the farthest layer that can be seen; the layers in front of it hide the others. `layers`
+    /// begin with the farthest.
     fn farthest_shown(&self, layers: &[u32], buffer: &TileBuffer) -> Vec<usize> {
         let mut through = vec![1.0_f32; buffer.depths.len()];
         let mut farthest = vec![0; buffer.depths.len()];

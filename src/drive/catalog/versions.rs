@@ -159,18 +159,21 @@ fn pass_to_new_versions(
     known: &mut Known,
     changes: &mut Changes,
 ) -> Vec<AssetId> {
-    let mut noted = Vec::new();
-    let mut news: Vec<u64> = [&changes.appeared[..], &changes.changed[..]].concat();
+    let mut news: Vec<AssetId> = {
+        let ids = changes.appeared.iter().chain(&changes.changed);
+        let rows = ids.filter_map(|id| known.assets.row(*id));
+        let new = rows.filter(|row| row.notes.replaces.is_some());
+        new.map(|row| row.id).collect()
+    };
     news.sort_unstable();
+    if news.is_empty() {
+        return news;
+    }
     let all = AllVersions::new(known, catalog.outbox.uploads().replacements());
-    for new in news {
-        let Some(row) = known.assets.row(new) else {
+    for new in &news {
+        let Some(row) = known.assets.row(new.0) else {
             continue;
         };
-        if row.notes.replaces.is_none() {
-            continue;
-        }
-        noted.push(row.id);
         if catalog.outbox.uploads().sent_record(row.id).is_some() {
             continue;
         }
@@ -183,10 +186,10 @@ fn pass_to_new_versions(
             is_same && name.is_some_and(|name| !ends_in_id(name))
         };
         if let Some(old) = all.before(row.id).find(has_plain_name) {
-            known.assets.hand_over(old.0, new, None, changes);
+            known.assets.hand_over(old.0, new.0, None, changes);
         }
     }
-    noted
+    news
 }
 
 fn pass_to_results(

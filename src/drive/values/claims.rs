@@ -17,7 +17,7 @@ pub struct NameClaims {
     /// The name of each object, and the service name that it comes from.
     by_id: BTreeMap<u64, Claim>,
     by_name: HashMap<String, u64>,
-    /// Objects that are called by their ids only because something else in the folder, such as a draft, has their plain name.
+    /// Objects that are shown as `name~<id>` because something else in the folder, such as a draft, has their plain name.
     yielding: BTreeSet<u64>,
     /// The suffix of every name: `.json` in `presets/`, empty in most folders.
     extension: &'static str,
@@ -58,12 +58,12 @@ impl NameClaims {
         }
     }
 
-    /// The objects that lack their plain names only because of drafts.
+    /// The objects that are shown as `name~<id>` because a draft has their plain name.
     pub fn yielding(&self) -> &BTreeSet<u64> {
         &self.yielding
     }
 
-    /// Restores them.
+    /// Sets them again after a restart.
     pub fn restore_yielding(&mut self, ids: impl IntoIterator<Item = u64>) {
         let there = ids.into_iter().filter(|id| self.by_id.contains_key(id));
         self.yielding = there.collect();

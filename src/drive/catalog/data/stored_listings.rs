@@ -12,7 +12,7 @@ use crate::durable::MetaStore;
 use crate::wire::RapidId;
 
 const JOBS_KEY: &str = "ids";
-/// For each listing the records that lack their plain names because of drafts.
+/// For each listing, the ids of records whose plain name a draft has.
 const YIELDING_TABLE: &str = "yielding";
 
 /// Stores changes of a listing.
