@@ -71,7 +71,7 @@ pub struct LockWait {
     /// Where it takes the lock.
     pub place: &'static Location<'static>,
     /// Where the lock was taken by the one who holds it, if that is known.
-    pub held_since: Option<&'static Location<'static>>,
+    pub taken_at: Option<&'static Location<'static>>,
     pub lasts: Duration,
 }
 
@@ -83,16 +83,23 @@ impl fmt::Display for LockWait {
             f,
             "thread {thread} has waited for {seconds} s at {place} for a lock"
         )?;
-        match self.held_since {
+        match self.taken_at {
             Some(holder) => write!(f, " that was taken at {holder}"),
             None => Ok(()),
         }
     }
 }
 
-/// The threads that wait for a lock now, the longest wait first.
-pub fn lock_waits() -> Vec<LockWait> {
-    let mut found: Vec<LockWait> = waits().iter().map(WaitingThread::shown).collect();
+/// The threads that have waited for a lock for `patience` now, and again whenever their waits have doubled; the longest wait first.
+pub fn take_long_lock_waits(patience: Duration) -> Vec<LockWait> {
+    let mut found = Vec::new();
+    for wait in waits().iter_mut() {
+        let lasts = wait.since.elapsed();
+        if lasts >= wait.log_after.unwrap_or(patience) {
+            wait.log_after = Some(lasts * 2);
+            found.push(wait.shown(lasts));
+        }
+    }
     found.sort_by_key(|wait| std::cmp::Reverse(wait.lasts));
     found
 }
@@ -105,18 +112,20 @@ struct WaitingThread {
     lock: usize,
     place: &'static Location<'static>,
     since: Instant,
+    /// It was logged, and is again when it has lasted so long.
+    log_after: Option<Duration>,
 }
 
 impl WaitingThread {
-    fn shown(&self) -> LockWait {
+    fn shown(&self, lasts: Duration) -> LockWait {
         LockWait {
             thread: self
                 .name
                 .clone()
                 .unwrap_or_else(|| format!("{:?}", self.thread)),
             place: self.place,
-            held_since: holder(self.lock),
-            lasts: self.since.elapsed(),
+            taken_at: holder(self.lock),
+            lasts,
         }
     }
 }
@@ -137,6 +146,7 @@ impl ListedWait {
             lock,
             place,
             since: Instant::now(),
+            log_after: None,
         });
         ListedWait
     }
@@ -198,13 +208,15 @@ mod tests {
                 .unwrap()
         };
         let is_it = |wait: &LockWait| wait.thread == "the-waiter";
+        let deadline = Instant::now() + Duration::from_secs(30);
         let found = loop {
-            match lock_waits().into_iter().find(is_it) {
+            match take_long_lock_waits(Duration::ZERO).into_iter().find(is_it) {
                 Some(found) => break found,
-                None => thread::yield_now(),
+                None => assert!(Instant::now() < deadline, "nobody waits"),
             }
+            thread::yield_now();
         };
-        assert_eq!(found.held_since.map(Location::line), Some(held_at));
+        assert_eq!(found.taken_at.map(Location::line), Some(held_at));
         let said = found.to_string();
         assert!(
             said.contains("thread the-waiter has waited for 0 s at src/locks.rs:"),
@@ -216,7 +228,7 @@ mod tests {
         );
         drop(held);
         waiter.join().unwrap();
-        assert!(!lock_waits().iter().any(is_it));
+        assert!(!take_long_lock_waits(Duration::ZERO).iter().any(is_it));
         assert_eq!(*lock.locked(), 1);
     }
 

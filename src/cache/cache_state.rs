@@ -87,6 +87,7 @@ impl CacheState {
     }
 
     /// Each change of the index is atomic, so it is consistent even after a panic while the lock was held.
+    #[track_caller]
     pub(super) fn index(&self) -> MutexGuard<'_, Index> {
         self.index.locked()
     }

@@ -3,13 +3,14 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use rustix::fs::FallocateFlags;
 
 use super::block_map::{BlockMap, CHUNK_BLOCKS};
 use super::key::BLOCK_LEN_BYTES;
+use crate::durable::allocated_bytes;
 
 const PAGE_LEN_BYTES: u64 = 4096;
 /// Space that a file system may use for a file in addition to its data.
@@ -54,7 +55,7 @@ pub(super) fn open_file(path: &Path) -> io::Result<File> {
 /// Frees data outside the blocks of the map, left by a crash between the two writes. Space that is not
 /// counted must not be used.
 pub(super) fn free_unclaimed(data: &File, blocks: &BlockMap) -> io::Result<()> {
-    let taken = data.metadata()?.blocks() * 512;
+    let taken = allocated_bytes(data)?;
     if taken <= blocks.data_cost() + UNCLAIMED_SLACK_BYTES {
         return Ok(());
     }

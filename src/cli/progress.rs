@@ -40,8 +40,8 @@ pub(super) struct Task {
     said: String,
     /// What was written, by its text without numbers.
     written: HashMap<String, WrittenStatus>,
-    /// No percentage is written before.
-    counts_from: Instant,
+    /// Earliest time of the next percentage.
+    next_percentage_at: Instant,
 }
 
 /// A status that was written.
@@ -93,7 +93,7 @@ impl Progress {
             quiet: self.quiet,
             said: String::new(),
             written: HashMap::new(),
-            counts_from: match self.is_of_many {
+            next_percentage_at: match self.is_of_many {
                 true => Instant::now() + LINE_PERIOD,
                 false => Instant::now(),
             },
@@ -144,20 +144,21 @@ impl Task {
         status.clone_into(&mut self.said);
     }
 
-    /// Whether a status is written: at once if it has other words than all before it and no percentage, else once in a while.
+    /// Whether a status is written: at once if it has other words than all before it and no percentage, else once in a while. After
+    /// progress, statuses from before it are new again: a wait that comes back is not the old one.
     fn is_due(&mut self, status: &str, now: Instant) -> bool {
         let percent = percent_in(status);
         if percent.is_none() {
-            self.counts_from = now;
-        } else if now < self.counts_from {
+            self.next_percentage_at = now;
+        } else if now < self.next_percentage_at {
             return false;
         }
         let fresh = || Backoff::doubling(REPEATS.0, REPEATS.1);
         let words = without_numbers(status);
-        let repeats = match self.written.get_mut(&words) {
+        let has_progress = self.written.get(&words).map(|it| it.percent) != Some(percent);
+        let repeats = match self.written.get(&words) {
             None => fresh(),
             Some(before) => {
-                let has_progress = before.percent != percent;
                 let mut repeats = before.repeats;
                 let pause = match has_progress {
                     true => LINE_PERIOD,
@@ -169,6 +170,9 @@ impl Task {
                 if has_progress { fresh() } else { repeats }
             }
         };
+        if percent.is_some() && has_progress {
+            self.written.clear();
+        }
         let written = WrittenStatus {
             at: now,
             percent,
@@ -176,7 +180,7 @@ impl Task {
         };
         self.written.insert(words, written);
         if percent.is_some() {
-            self.counts_from = now + LINE_PERIOD;
+            self.next_percentage_at = now + LINE_PERIOD;
         }
         true
     }
@@ -276,6 +280,19 @@ mod tests {
         ];
         let lines = lines(statuses.map(str::to_owned).into_iter());
         assert_eq!(lines, statuses[..2]);
+    }
+
+    #[test]
+    fn after_progress_a_status_that_comes_back_is_written_at_once() {
+        let statuses = [
+            "waiting (no route)",
+            "uploading 4%",
+            "waiting (no route)",
+            "uploading 4%",
+            "waiting (no route)",
+        ];
+        let lines = lines(statuses.map(str::to_owned).into_iter());
+        assert_eq!(lines, statuses[..3], "the second time there is no progress");
     }
 
     #[test]

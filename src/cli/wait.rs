@@ -22,7 +22,7 @@ use super::settings::Span;
 use crate::drive::{StatusWord, TransferStatus};
 use crate::fuse::shell_quoted;
 
-/// A text without a job that is no older may still be written by a program.
+/// How long a text without a job counts as still being written.
 const WRITING: Duration = Duration::from_secs(5);
 
 /// Wait until models are ready or jobs are done

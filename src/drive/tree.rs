@@ -163,6 +163,7 @@ impl Tree {
     }
 
     /// Deletions in progress and recent ones.
+    #[track_caller]
     pub(super) fn deletions(&self) -> MutexGuard<'_, Deletions> {
         self.deletions.locked()
     }

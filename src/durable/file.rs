@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -13,6 +14,14 @@ use super::{answering, recorder};
 
 /// Threads that wait for the disk at a time.
 const MAX_THREADS: usize = 8;
+
+/// Unit of `st_blocks`, independent of `st_blksize` (stat(2)).
+const STAT_BLOCK_BYTES: u64 = 512;
+
+/// Bytes that an open file takes on its disk.
+pub fn allocated_bytes(file: &File) -> io::Result<u64> {
+    Ok(file.metadata()?.blocks().saturating_mul(STAT_BLOCK_BYTES))
+}
 
 /// Syncs a folder, which makes created, renamed and removed names in it durable.
 pub fn sync_dir(path: impl AsRef<Path>) -> Result<(), DurableError> {

@@ -15,8 +15,8 @@ mod store;
 pub use answering::Answering;
 pub use error::DurableError;
 pub use file::{
-    FileSystem, StagedFiles, in_parallel, sync_dir, write_all_atomic, write_atomic,
-    write_atomic_relaxed,
+    FileSystem, StagedFiles, allocated_bytes, in_parallel, sync_dir, write_all_atomic,
+    write_atomic, write_atomic_relaxed,
 };
 pub use lock::DirLock;
 pub use log::{AppendLog, Salvaged};

@@ -1,7 +1,7 @@
 //! Requests without an answer. A thread of its own names those that wait for long in the log, and threads that wait for a lock,
 //! so that the log of a drive that hangs says who waits for whom.
 //!
-//! Invariant: while a thread waits for a lock, it takes no lock of the drive, so it can still speak when the drive cannot.
+//! Invariant: it takes no lock of the drive itself, so it can still write to the log when the drive hangs.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::drive::{Caller, Drive, Ino};
-use crate::locks::{Locked as _, lock_waits};
+use crate::locks::{Locked as _, take_long_lock_waits};
 
 /// Interval of looking.
 const LOOK_PERIOD: Duration = Duration::from_secs(10);
@@ -18,6 +18,11 @@ const LOOK_PERIOD: Duration = Duration::from_secs(10);
 const REQUEST_PATIENCE: Duration = Duration::from_secs(60);
 /// No lock is held during slow work, so a thread that waits this long for one shows a fault.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long the path of a request is looked for.
+const PATH_PATIENCE: Duration = Duration::from_millis(500);
+/// Maximum number of lines at a look: where hundreds wait, the log would lose how it began.
+const MAX_LINES: usize = 20;
 
 /// What is asked, and by whom.
 #[derive(Debug, Clone, Copy)]
@@ -45,8 +50,8 @@ struct RequestTable {
 struct RequestWait {
     call: KernelCall,
     since: Instant,
-    /// It is named when it has lasted so long.
-    named_after: Duration,
+    /// It is logged when it has waited so long.
+    log_after: Duration,
 }
 
 /// Drop guard: the request is unanswered until it is dropped.
@@ -64,7 +69,7 @@ impl Unanswered {
         let wait = RequestWait {
             call,
             since: Instant::now(),
-            named_after: REQUEST_PATIENCE,
+            log_after: REQUEST_PATIENCE,
         };
         table.waits.insert(number, wait);
         UnansweredRequest {
@@ -78,8 +83,8 @@ impl Unanswered {
         let mut due = Vec::new();
         for wait in self.table.locked().waits.values_mut() {
             let lasts = now.saturating_duration_since(wait.since);
-            if lasts >= wait.named_after {
-                wait.named_after = lasts * 2;
+            if lasts >= wait.log_after {
+                wait.log_after = lasts * 2;
                 due.push((wait.call, lasts));
             }
         }
@@ -115,17 +120,35 @@ pub(super) fn watch(unanswered: Arc<Unanswered>, drive: Drive) -> LongWaitsThrea
 }
 
 fn name_long_waits(unanswered: &Unanswered, drive: &Drive) {
-    let locks = lock_waits();
-    for wait in locks.iter().filter(|wait| wait.lasts >= LOCK_PATIENCE) {
-        tracing::error!("{wait}");
+    let mut lines = Vec::new();
+    for wait in take_long_lock_waits(LOCK_PATIENCE) {
+        lines.push(wait.to_string());
     }
     for (call, lasts) in unanswered.take_due(Instant::now()) {
-        let path = match locks.is_empty() {
-            true => drive.path_of(call.ino),
+        // The rest is not written, and a path may be waited for.
+        let path = match lines.len() < MAX_LINES {
+            true => path_of(drive, call.ino),
             false => None,
         };
-        tracing::warn!("{}", sentence(call, lasts, path.as_deref()));
+        lines.push(sentence(call, lasts, path.as_deref()));
     }
+    let rest = lines.len().saturating_sub(MAX_LINES);
+    for line in lines.iter().take(MAX_LINES) {
+        tracing::warn!("{line}");
+    }
+    if rest > 0 {
+        tracing::warn!("{rest} more requests and threads wait as long");
+    }
+}
+
+/// The path of an inode. It takes locks of the drive, so another thread looks it up; `None` if that takes long.
+fn path_of(drive: &Drive, ino: Ino) -> Option<String> {
+    let (found, path) = mpsc::channel();
+    let drive = drive.clone();
+    let look = thread::Builder::new().name("path-of-a-request".to_owned());
+    let look = look.spawn(move || found.send(drive.path_of(ino)));
+    look.ok()?;
+    path.recv_timeout(PATH_PATIENCE).ok().flatten()
 }
 
 /// What is said of a call, e.g. "cp (process 71) has waited for 60 s for an answer to write of rawmodels/chair/chair.glb".

@@ -107,6 +107,7 @@ impl Connections {
         tokio::time::timeout(limits.queue, waiting).await.ok()
     }
 
+    #[track_caller]
     fn taken(&self) -> std::sync::MutexGuard<'_, Taken> {
         self.shared.taken.locked()
     }

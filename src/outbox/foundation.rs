@@ -50,11 +50,13 @@ impl<M, T> Machine<M, T> {
     }
 
     /// Locks the memory, for short work.
+    #[track_caller]
     pub fn memory(&self) -> PartGuard<'_, M> {
         self.memory.lock()
     }
 
     /// Locks the memory for code that holds the memory of another machine already.
+    #[track_caller]
     pub fn peek(&self) -> MutexGuard<'_, M> {
         self.memory.peek()
     }

@@ -14,7 +14,7 @@ const REWRITE_FACTOR: u64 = 4;
 /// The same while there are no drafts.
 const REWRITE_IDLE_ABOVE_BYTES: u64 = 16 << 10;
 
-/// Without drafts and late records the files are looked at in one of so many rounds.
+/// When there are no drafts and no late records, files are checked only in one of so many rounds.
 const ROUNDS_AT_REST: u32 = 30;
 
 /// The rounds since there is nothing to do.

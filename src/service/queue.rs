@@ -160,6 +160,7 @@ impl Queue {
     }
 
     /// The running attempts, by job.
+    #[track_caller]
     pub(super) fn running(&self) -> std::sync::MutexGuard<'_, HashMap<JobId, Running>> {
         self.running.locked()
     }

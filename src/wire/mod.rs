@@ -29,7 +29,8 @@ pub mod token;
 pub mod trace;
 pub mod upload;
 pub mod user;
-pub mod webhook;
+pub mod versions;
+mod webhook;
 
 pub(crate) use lenient::open_words;
 
@@ -76,4 +77,5 @@ pub use token::{ApiToken, CreateToken, SignInCode, TokenForm};
 pub use trace::{TRACEPARENT, TraceParent};
 pub use upload::{Downloads, StartUpload, UploadLinks, UploadStarted};
 pub use user::{DeleteAccount, Login, LoginReply, RapidPoints, StorageLeft};
+pub use versions::AllVersions;
 pub use webhook::{CreateWebhook, Event, EventData, EventStatus, EventType, Webhook};

@@ -621,7 +621,9 @@ async fn of_two_machines_that_replace_one_version_the_later_has_the_name_everywh
     let earlier = replace(&mounted.tree, "cube", "cube.gltf").await;
     // Meanwhile it may see the other's version under the name.
     let mut later = replace(&apart.tree, "cube", "cube.gltf").await;
+    let end = Instant::now() + Duration::from_secs(20);
     while later == earlier {
+        assert!(Instant::now() < end, "its own version is not shown");
         tokio::time::sleep(Duration::from_millis(50)).await;
         let id = apart.tree.xattr("/rawmodels/cube", "user.assetfs.id").await;
         later = AssetId(id.unwrap().parse().unwrap());

@@ -60,6 +60,12 @@ pub fn upload(fixture: &Fixture, name: &str) -> u64 {
     id
 }
 
+/// Notes, as a drive does, that a model was sent to replace another one.
+pub fn note_replaces(fixture: &Fixture, new: u64, old: u64) {
+    let note = format!(r#"{{"tags":["assetfs:replaces={old}"]}}"#);
+    curl(fixture, "PUT", &format!("rawmodel/{new}"), &note);
+}
+
 fn until(fixture: &Fixture, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     let mut last = Value::Null;
     wait_until(path, || {

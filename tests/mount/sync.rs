@@ -514,6 +514,42 @@ fn a_model_that_two_machines_sent_at_the_same_moment_is_never_deleted() {
 }
 
 #[test]
+fn of_two_versions_that_two_machines_sent_at_the_same_moment_none_is_deleted() {
+    needs_fuse!();
+    needs_program!("curl");
+    let fixture = folder_with(2);
+    sum(sync(&fixture, &[]), 0);
+    let newest = || {
+        let rows = fixture.service.assets();
+        let of_name = rows.iter().filter(|row| row["name"] == "m0");
+        of_name
+            .map(|row| row["id"].as_u64().unwrap())
+            .max()
+            .unwrap()
+    };
+    let first = newest();
+    put(&fixture, 0, 7);
+    sum(sync(&fixture, &[]), 0);
+    let own = newest();
+    assert_ne!(own, first);
+    // Another machine has replaced the first one, too, and has not seen the second.
+    let other = crate::others::upload(&fixture, "m0");
+    crate::others::note_replaces(&fixture, other, first);
+    let double = format!("m0~{own}");
+    crate::support::wait_until("the other's version has the name", || {
+        names_in(&fixture.path("rawmodels")).contains(&double.clone().into())
+    });
+    let output = sync(&fixture, &["--delete"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let left = ids(&fixture);
+    assert!(
+        left.contains(&own),
+        "no machine has replaced it knowingly: {left:?}"
+    );
+    assert!(!left.contains(&first), "both replaced it: {left:?}");
+}
+
+#[test]
 fn what_sync_notes_does_not_keep_a_mount_from_the_usual_folders() {
     needs_fuse!();
     let fixture = folder_with(1);

@@ -76,6 +76,17 @@ async fn a_result_is_stale_when_its_preset_has_changed_or_its_source_was_replace
         json!({ "stale": replaced, "replaced": [asset] })
     );
 
+    // Another machine has replaced the same one, and has not seen the newer.
+    let newest = service.upload("chair", &[("a.glb", b"z")]).await;
+    let note = json!({ "tags": [format!("assetfs:replaces={asset}")] });
+    let path = format!("/api/v2/rawmodel/{newest}");
+    service.json(Method::PUT, &path, note).await.expect(200);
+    assert_eq!(
+        answer(&service).await["replaced"],
+        json!([asset, newer]),
+        "as on every machine"
+    );
+
     let anonymous = service.read(&service.url("/page/stale.json")).await;
     anonymous.expect(401);
 }

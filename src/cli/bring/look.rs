@@ -26,8 +26,8 @@ pub(in crate::cli) struct Listed {
     status: String,
     reason: Option<String>,
     bytes: Option<u64>,
-    /// The id of the version that replaces it.
-    replaced_by: Option<u64>,
+    /// The id of the version that it was sent to replace.
+    replaces: Option<u64>,
 }
 
 /// A model that another machine sent under the name of a model of the folder, at the same moment. It is never deleted by
@@ -44,8 +44,7 @@ impl Double {
     /// For people.
     pub(in crate::cli) fn sentence(&self) -> String {
         format!(
-            "{} has the name of another model of the folder: two machines sent it at the same moment; `assetfs rm` deletes the one \
-             that is not needed",
+            "{} has the name of another model of the folder: two machines sent both at the same moment; delete one with `assetfs rm`",
             shell_quoted(&self.path)
         )
     }
@@ -129,7 +128,7 @@ impl Look {
     /// folder.
     pub(in crate::cli) fn doubles(&self, taken: &BTreeSet<String>) -> Vec<Double> {
         let others = self.others().into_iter();
-        let doubles = others.filter(|it| !taken.contains(&it.name) && it.is_double(&self.names));
+        let doubles = others.filter(|it| !taken.contains(&it.name) && self.is_double(it));
         let of_listed = |it: &Listed| {
             let (twin, _) = it.name.rsplit_once('~')?;
             Some(Double {
@@ -140,6 +139,19 @@ impl Look {
             })
         };
         doubles.filter_map(of_listed).collect()
+    }
+
+    /// Whether the service knows it by a name that the folder has, and no machine has replaced it knowingly: two machines that
+    /// replace one version at the same moment do not know of each other.
+    pub(in crate::cli) fn is_double(&self, it: &Listed) -> bool {
+        let service_name = it.name.rsplit_once('~').map(|(name, _)| name);
+        let is_of_folder = service_name.is_some_and(|name| self.names.contains(name));
+        let is_replaced = || {
+            self.listed
+                .iter()
+                .any(|other| other.replaces.is_some() && other.replaces == it.id)
+        };
+        is_of_folder && ends_in_id(&it.name) && !is_replaced()
     }
 
     fn is_version(&self, listed: &Listed) -> bool {
@@ -226,13 +238,6 @@ impl Listed {
     fn model_name(&self) -> &str {
         let stem = model_of_loose_file(&self.name).filter(|_| self.id.is_none());
         stem.unwrap_or(&self.name)
-    }
-
-    /// Whether the service knows it by a name that the folder has, and it is no old version of that model.
-    pub(in crate::cli) fn is_double(&self, names: &BTreeSet<String>) -> bool {
-        let service_name = self.name.rsplit_once('~').map(|(name, _)| name);
-        let is_of_folder = service_name.is_some_and(|name| names.contains(name));
-        is_of_folder && ends_in_id(&self.name) && self.replaced_by.is_none()
     }
 }
 

@@ -91,8 +91,12 @@ pub(in crate::cli) fn left_out(dir: &Path) -> Result<Vec<(PathBuf, &'static str)
     let cannot = || format!("cannot read {}", dir.display());
     for entry in fs::read_dir(dir).with_context(cannot)? {
         let entry = entry.with_context(cannot)?;
-        let looked = fs::metadata(entry.path());
-        if looked.is_err_and(|error| error.raw_os_error() == Some(libc::ELOOP)) {
+        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        let leads_to_itself = || {
+            let looked = fs::metadata(entry.path());
+            looked.is_err_and(|error| error.raw_os_error() == Some(libc::ELOOP))
+        };
+        if is_link && leads_to_itself() {
             left_out.push((entry.path(), "it is a link that leads to itself"));
         } else if entry.file_name().to_str().is_none() {
             left_out.push((
@@ -234,7 +238,7 @@ fn stamp(root: &Path, files: &[PathBuf], lacks: &[String]) -> io::Result<String>
             status.len() as i64,
             status.mtime(),
             status.mtime_nsec(),
-            // A program may set the time back that bytes had before them, such as `cp -p`. It cannot set this one.
+            // A program such as `cp -p` can change bytes and restore their earlier mtime. No program can set ctime.
             status.ctime(),
             status.ctime_nsec(),
         ] {

@@ -118,6 +118,9 @@ impl OutputFolder {
 
     /// Creates a folder and its parents, and remembers the new ones.
     fn make_dir(&mut self, dir: &Path) -> io::Result<()> {
+        if dir.is_dir() {
+            return Ok(());
+        }
         let missing = dir
             .ancestors()
             .take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists());

@@ -65,7 +65,11 @@ impl Replacement {
         let mut was_uploading = false;
         let mut taken_since = None;
         let (old, own) = loop {
-            match self.next_step()? {
+            let step = self.next_step()?;
+            if !matches!(step, Step::AwaitPath(_)) {
+                taken_since = None;
+            }
+            match step {
                 Step::Again => std::thread::sleep(POLL_PERIOD),
                 Step::Nothing if was_uploading => return Ok(ReplaceOutcome::Made),
                 Step::Nothing => return Ok(ReplaceOutcome::Unchanged),

@@ -64,7 +64,7 @@ impl SyncPlan {
             .into_iter()
             .filter(|it| !taken.contains(&it.name));
         let extra = extra.filter(|it| it.id.is_some()).cloned();
-        let extra = extra.filter(|it| !it.is_double(&look.names)).collect();
+        let extra = extra.filter(|it| !look.is_double(it)).collect();
         let doubles = look.doubles(&taken);
         let uploaded = look.listed.iter().filter(|it| it.id.is_some()).count();
         Ok(SyncPlan {

@@ -549,8 +549,8 @@ impl Queue {
             self.print_json(record, line);
         } else {
             println!("{} → {}", record.entry, shell_quoted(&results));
-            if let Some(warning) =
-                result_warnings::in_one_line(&results).filter(|_| !self.settings.is_quiet)
+            if !self.settings.is_quiet
+                && let Some(warning) = result_warnings::in_one_line(&results)
             {
                 eprintln!("{}: {warning}", record.entry);
             }

@@ -112,6 +112,7 @@ impl Catalog {
         self.background.spawn(work(Arc::clone(self)));
     }
 
+    #[track_caller]
     pub fn known(&self) -> MutexGuard<'_, Known> {
         self.known.locked()
     }

@@ -5,7 +5,7 @@
 //! results of the same texts had, and of the results of one model the lowest id has the plain name. A folder gets
 //! another name only at the moment at which something that goes before it appears.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use crate::drive::catalog::data::known::Known;
 use crate::drive::catalog::parts::Catalog;
@@ -13,80 +13,20 @@ use crate::drive::values::known::KnownRapid;
 use crate::drive::values::listing::{Changes, Record as _};
 use crate::drive::values::names::{ends_in_id, safe_name};
 use crate::drive::values::node::ListingKind;
-use crate::wire::{AssetId, UploadStatus};
+use crate::wire::{AllVersions, AssetId, UploadStatus};
 
-/// The versions of each model: all that replace each other, as notes and records say, in the order of their ids.
-///
-/// Two machines may replace the same version at the same moment. Then the later one counts as the next version of the
-/// earlier, so that all machines agree which is the newest.
-struct AllVersions {
-    models: Vec<BTreeSet<AssetId>>,
-    /// Where a version is in `models`.
-    index: HashMap<AssetId, usize>,
-}
-
-impl AllVersions {
-    /// `here` are the pairs of old and new that this machine recorded.
-    fn new(known: &Known, here: impl IntoIterator<Item = (AssetId, AssetId)>) -> AllVersions {
-        let noted = known.assets.rows();
-        let noted = noted.filter_map(|row| Some((row.notes.replaces?, row.id)));
-        let mut all = AllVersions {
-            models: Vec::new(),
-            index: HashMap::new(),
-        };
-        for (old, new) in noted.chain(here) {
-            if old < new && known.assets.row(new.0).is_some() {
-                all.join(old, new);
-            }
-        }
-        all
-    }
-
-    fn join(&mut self, old: AssetId, new: AssetId) {
-        let at = self.index_of(old);
-        let from = self.index_of(new);
-        if at == from {
-            return;
-        }
-        for version in std::mem::take(&mut self.models[from]) {
-            self.index.insert(version, at);
-            self.models[at].insert(version);
-        }
-    }
-
-    fn index_of(&mut self, version: AssetId) -> usize {
-        *self.index.entry(version).or_insert_with(|| {
-            self.models.push(BTreeSet::from([version]));
-            self.models.len() - 1
-        })
-    }
-
-    /// The versions before this one, the latest first.
-    fn before(&self, version: AssetId) -> impl Iterator<Item = AssetId> {
-        let versions = self.index.get(&version).map(|at| &self.models[*at]);
-        let before = versions.map(|versions| versions.range(..version).rev().copied());
-        before.into_iter().flatten()
-    }
-
-    /// Each version that is not the newest, with the next one that is there.
-    fn replaced(&self, known: &Known) -> HashMap<AssetId, AssetId> {
-        let mut replaced = HashMap::new();
-        for versions in &self.models {
-            let mut next = None;
-            for version in versions.iter().rev() {
-                replaced.extend(next.map(|next| (*version, next)));
-                if known.assets.row(version.0).is_some() {
-                    next = Some(*version);
-                }
-            }
-        }
-        replaced
-    }
+/// `here` are the pairs of old and new that this machine recorded.
+fn all_versions(known: &Known, here: impl IntoIterator<Item = (AssetId, AssetId)>) -> AllVersions {
+    let noted = known.assets.rows();
+    let noted = noted.filter_map(|row| Some((row.notes.replaces?, row.id)));
+    let is_there = |(_, new): &(AssetId, AssetId)| known.assets.row(new.0).is_some();
+    AllVersions::new(noted.chain(here).filter(is_there))
 }
 
 /// The models that were replaced, each with the next version.
 pub fn replaced_models(catalog: &Catalog, known: &Known) -> HashMap<AssetId, AssetId> {
-    AllVersions::new(known, catalog.outbox.uploads().replacements()).replaced(known)
+    let is_there = |version: AssetId| known.assets.row(version.0).is_some();
+    all_versions(known, catalog.outbox.uploads().replacements()).replaced(is_there)
 }
 
 /// The newest version of a model.
@@ -101,7 +41,8 @@ pub fn newest_version(replaced: &HashMap<AssetId, AssetId>, asset: AssetId) -> A
 
 /// The models that another one replaces or has replaced, as far as notes say.
 pub(super) fn noted_old(known: &Known) -> HashSet<AssetId> {
-    let replaced = AllVersions::new(known, []).replaced(known);
+    let is_there = |version: AssetId| known.assets.row(version.0).is_some();
+    let replaced = all_versions(known, []).replaced(is_there);
     let old = known.assets.rows().filter(|row| row.is_old_version);
     replaced.into_keys().chain(old.map(|row| row.id)).collect()
 }
@@ -169,7 +110,7 @@ fn pass_to_new_versions(
     if news.is_empty() {
         return news;
     }
-    let all = AllVersions::new(known, catalog.outbox.uploads().replacements());
+    let all = all_versions(known, catalog.outbox.uploads().replacements());
     for new in &news {
         let Some(row) = known.assets.row(new.0) else {
             continue;

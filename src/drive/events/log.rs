@@ -148,6 +148,7 @@ impl EventLog {
         self.end.send_modify(|end| end.era += 1);
     }
 
+    #[track_caller]
     fn lock(&self) -> MutexGuard<'_, KeptLines> {
         self.kept.locked()
     }
@@ -278,6 +279,7 @@ impl EventReader {
         Some(text)
     }
 
+    #[track_caller]
     fn lock(&self) -> MutexGuard<'_, ReaderPosition> {
         self.position.locked()
     }

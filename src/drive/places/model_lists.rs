@@ -69,6 +69,8 @@ struct ListedModel {
     source_hash: Option<String>,
     /// The id of the model that has taken its name.
     replaced_by: Option<u64>,
+    /// The id of the version that it was sent to replace.
+    replaces: Option<u64>,
 }
 
 #[serde_with::skip_serializing_none]
@@ -249,11 +251,23 @@ fn models_at_hand(tree: &Tree) -> Vec<ListedModel> {
             .collect()
     };
     let replaced = replaced_models(tree.catalog(), &tree.catalog().known());
+    let sent_from_here = tree.outbox().uploads().replacements();
+    let replaces: HashMap<AssetId, AssetId> = sent_from_here
+        .into_iter()
+        .map(|(old, new)| (new, old))
+        .collect();
     let mut models: Vec<ListedModel> = rows
         .into_iter()
         .map(|row| {
             let home = tree.catalog().home_of(row.id);
-            model(tree, row, home, drafts.remove(&home), &replaced)
+            let id = row.id;
+            let noted = row.notes.replaces;
+            let model = model(tree, row, home, drafts.remove(&home));
+            ListedModel {
+                replaced_by: replaced.get(&id).map(|new| new.0),
+                replaces: replaces.get(&id).copied().or(noted).map(|old| old.0),
+                ..model
+            }
         })
         .collect();
     models.extend(
@@ -265,13 +279,7 @@ fn models_at_hand(tree: &Tree) -> Vec<ListedModel> {
 }
 
 /// While the outbox handles a model, its status is the newest.
-fn model(
-    tree: &Tree,
-    row: KnownAsset,
-    home: Home,
-    draft: Option<DraftInfo>,
-    replaced: &HashMap<AssetId, AssetId>,
-) -> ListedModel {
+fn model(tree: &Tree, row: KnownAsset, home: Home, draft: Option<DraftInfo>) -> ListedModel {
     let (status, warning) = match draft {
         Some(draft) => (draft.status, draft.warning),
         None => (asset_status(tree.catalog(), &row), None),
@@ -290,7 +298,8 @@ fn model(
         },
         format: row.format,
         source_hash: row.notes.source,
-        replaced_by: replaced.get(&row.id).map(|new| new.0),
+        replaced_by: None,
+        replaces: None,
     }
 }
 
@@ -313,6 +322,7 @@ fn draft_row(tree: &Tree, home: Home, draft: DraftInfo) -> ListedModel {
         thumbnail: None,
         source_hash: None,
         replaced_by: None,
+        replaces: None,
     }
 }
 

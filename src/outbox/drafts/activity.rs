@@ -147,11 +147,13 @@ impl LiveUpload {
         self.stop.after(0).await;
     }
 
+    #[track_caller]
     pub fn objects(&self) -> MutexGuard<'_, BTreeMap<usize, FileTransfer>> {
         self.objects.locked()
     }
 
     /// How fast it is.
+    #[track_caller]
     pub fn rate(&self) -> MutexGuard<'_, RateMeter> {
         self.rate.locked()
     }

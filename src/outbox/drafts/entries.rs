@@ -1,7 +1,6 @@
 //! Files and folders in drafts. Synchronous; uses the local disk only. Each operation checks everything first, then
 //! makes its change as one record.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 
 use crate::outbox::drafts::info::{AttributeChange, DraftKind, EntryInfo, EntryKind, OpenMode};
@@ -21,9 +20,6 @@ use crate::outbox::moment::Moment;
 use crate::outbox::names;
 use crate::outbox::staging::Content;
 
-/// Unit of `st_blocks` (stat(2)).
-const DISK_UNIT_BYTES: u64 = 512;
-
 /// Files and folders in drafts.
 #[derive(Clone)]
 pub struct Entries {
@@ -41,20 +37,15 @@ impl Entries {
         removed_info(&self.parts.memory(), entry)
     }
 
-    /// Bytes that a file takes on the staging disk, also one that was removed while it is open; `None` if its content is gone.
+    /// Bytes that a file takes on the staging disk, also one that was removed while it is open; `None` if it was not open since
+    /// the drive was mounted. Does not wait for the disk.
     pub fn allocated(&self, draft: DraftId, entry: EntryId) -> Option<u64> {
-        let (content, open) = {
-            let memory = self.parts.memory();
-            let node = memory.entry_or_removed(draft, entry).ok()?;
-            let content = node.file()?.content;
-            let open = memory.open.get(&content);
-            (content, open.map(|open| Arc::clone(open.content.file())))
-        };
-        let status = match open {
-            Some(file) => file.metadata(),
-            None => std::fs::metadata(self.parts.own.staging.path(content)),
-        };
-        Some(status.ok()?.blocks() * DISK_UNIT_BYTES)
+        let memory = self.parts.memory();
+        let content = memory.entry_or_removed(draft, entry).ok()?.file()?.content;
+        match memory.open.get(&content) {
+            Some(open) => open.content.allocated(),
+            None => memory.allocated.get(&content).copied(),
+        }
     }
 
     /// The entry of that name in a folder of a draft.

@@ -28,12 +28,14 @@ pub struct DraftsMemory {
     pub state: DraftsState,
     pub open: HashMap<ContentId, OpenContent>,
     pub findings: Findings,
+    /// Bytes on the staging disk of the contents that were closed in this run.
+    pub allocated: HashMap<ContentId, u64>,
     /// Contents to be removed from disk once the ticket is durable.
     pub pending_removals: Vec<(Ticket, ContentId)>,
     /// Why unwanted assets are not deleted yet.
     pub not_deleted: BTreeMap<AssetId, String>,
-    /// Assets that drafts have dropped to send their files again, each with its draft, until they are deleted.
-    pub dropped: HashMap<AssetId, DraftId>,
+    /// Assets that drafts have dropped to send their files again, until they are deleted.
+    pub dropped: HashSet<AssetId>,
     /// Assets that were given up here and stay for another machine, until that is reported.
     pub left: Vec<AssetId>,
     /// Attempts for which a start request is in flight.
@@ -75,9 +77,10 @@ impl DraftsMemory {
             state,
             open: HashMap::new(),
             findings: Findings::default(),
+            allocated: HashMap::new(),
             pending_removals: Vec::new(),
             not_deleted: BTreeMap::new(),
-            dropped: HashMap::new(),
+            dropped: HashSet::new(),
             left: Vec::new(),
             starting: HashSet::new(),
             activity,
@@ -108,6 +111,7 @@ impl DraftsMemory {
         let ticket = self.journal.push(&record);
         for content in std::mem::take(&mut self.state.freed) {
             self.findings.forget(content);
+            self.allocated.remove(&content);
             if let Some(file) = self.open.get_mut(&content) {
                 file.removed = open.remove(&content);
             }

@@ -149,13 +149,15 @@ impl DraftParts {
         self.own.storage_left.store(bytes, Ordering::Relaxed);
     }
 
-    /// The account may have more room than at the last look: uploads that wait for it are tried again now. Not the one of
-    /// the draft that `dropped_by` names: what was refused after it was sent would be sent again and again without a pause.
-    pub fn room_is_freed(&self, dropped_by: Option<DraftId>) {
+    /// The account may have more room than at the last look: the next upload looks again.
+    pub fn forget_room(&self) {
         self.own.room.forget();
+    }
+
+    /// Tries the uploads that wait for room in the account now.
+    pub fn wake_waiting_for_room(&self) {
         let memory = self.memory();
-        let drafts = memory.state.drafts.keys();
-        for draft in drafts.filter(|draft| dropped_by != Some(**draft)) {
+        for draft in memory.state.drafts.keys() {
             let activity = memory.activity_of(*draft);
             let waiting = activity.filter(|it| matches!(it.trouble, Some(Trouble::Quota { .. })));
             if let Some(upload) = waiting.and_then(|it| it.upload.as_ref()) {

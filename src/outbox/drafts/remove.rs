@@ -20,6 +20,7 @@ pub fn remove_draft_if(
     is_it: impl FnOnce(&DraftsMemory, &Draft) -> bool,
 ) -> OutboxResult<()> {
     let mut left = None;
+    let mut held_room = false;
     let (ticket, there) = {
         let mut memory = parts.memory();
         match memory.draft(draft) {
@@ -28,6 +29,7 @@ pub fn remove_draft_if(
             }
             Ok(found) => {
                 left = found.loose_name();
+                held_room = found.attempt.is_some();
                 memory.stop_upload(draft);
                 let ticket = memory.record(DraftRecord::Removed { draft })?;
                 memory.forget_gone();
@@ -41,7 +43,10 @@ pub fn remove_draft_if(
     there?;
     parts.draft_changed(draft);
     parts.loose_file_left(left);
-    parts.room_is_freed(None);
+    if held_room {
+        parts.forget_room();
+        parts.wake_waiting_for_room();
+    }
     parts.own.discard_wake.notify_one();
     Ok(())
 }

@@ -269,8 +269,14 @@ impl Drop for StagedFile {
         if let Some(open) = memory.open.get_mut(&id) {
             open.handles -= 1;
             open.writers -= usize::from(self.writer.is_some());
-            if open.handles == 0 {
-                memory.open.remove(&id);
+            if open.handles == 0
+                && memory
+                    .open
+                    .remove(&id)
+                    .is_some_and(|open| open.removed.is_none())
+            {
+                let allocated = self.content.allocated();
+                memory.allocated.extend(allocated.map(|bytes| (id, bytes)));
             }
         }
         let Some(caller) = self.writer else { return };

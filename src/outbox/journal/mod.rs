@@ -330,6 +330,7 @@ impl Journal {
     }
 
     /// The lock that orders records and the changes that they describe.
+    #[track_caller]
     pub fn turn(&self) -> MutexGuard<'_, ()> {
         self.turn.locked()
     }
@@ -387,10 +388,12 @@ impl Journal {
         }
     }
 
+    #[track_caller]
     fn lock(&self) -> MutexGuard<'_, WriteQueue> {
         self.queue.locked()
     }
 
+    #[track_caller]
     fn log(&self) -> MutexGuard<'_, AppendLog> {
         self.log.locked()
     }

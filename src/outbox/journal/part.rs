@@ -53,6 +53,7 @@ impl<T> Part<T> {
         })
     }
 
+    #[track_caller]
     pub fn lock(&self) -> PartGuard<'_, T> {
         let turn = self.journal.turn();
         PartGuard {
@@ -67,6 +68,7 @@ impl<T> Part<T> {
 
     /// Locks the part only, for code that has locked another part of the same journal. [`Part::lock`] must not be
     /// called while the guard exists. A change wakes nobody: the caller changes the part that it has locked, too.
+    #[track_caller]
     pub fn peek(&self) -> MutexGuard<'_, T> {
         self.own.locked()
     }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustix::fs::SeekFrom;
 
-use crate::durable::{answering, recorder};
+use crate::durable::{allocated_bytes, answering, recorder};
 use crate::locks::Locked;
 use crate::outbox::error::{OutboxResult, is_full, staging_error};
 use crate::outbox::failpoint;
@@ -153,6 +153,11 @@ impl Content {
     /// The file, for reading.
     pub fn file(&self) -> &Arc<File> {
         &self.file
+    }
+
+    /// Bytes on the staging disk. Does not wait for the disk: the file is open.
+    pub fn allocated(&self) -> Option<u64> {
+        allocated_bytes(&self.file).ok()
     }
 
     /// Length, and time of the last write unless a time was set since.
@@ -360,6 +365,7 @@ impl Content {
     }
 
     /// Locks syncs and their records.
+    #[track_caller]
     pub fn flush_turn(&self) -> MutexGuard<'_, ()> {
         self.flushing.locked()
     }
@@ -435,10 +441,12 @@ impl Content {
         }
     }
 
+    #[track_caller]
     fn changing(&self) -> MutexGuard<'_, WriteOut> {
         self.changing.locked()
     }
 
+    #[track_caller]
     fn live(&self) -> MutexGuard<'_, Live> {
         self.live.locked()
     }

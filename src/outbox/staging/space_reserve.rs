@@ -6,12 +6,12 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Mutex;
 
 use rustix::fs::{StatVfs, fstatvfs, statvfs};
 
+use crate::durable::allocated_bytes;
 use crate::locks::Locked;
 
 /// Bytes that stay free of staged bytes.
@@ -40,7 +40,7 @@ impl SpaceReserve {
         }
         let _turn = self.turn.locked();
         // Bytes that are overwritten need no new space.
-        let has_already = file.metadata()?.blocks().saturating_mul(512);
+        let has_already = allocated_bytes(file)?;
         let end = offset.saturating_add(len);
         let needed = end.saturating_sub(has_already).min(len);
         if needed > 0 && free_bytes(&fstatvfs(file)?) < needed.saturating_add(KEPT_FREE_BYTES) {

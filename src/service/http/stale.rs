@@ -33,9 +33,13 @@ pub async fn list(call: ApiCall) -> JsonReply {
             }
         }
     }
-    let replaced = rapids.ids_of_replaced(call.user).await?;
-    stale.extend(replaced.iter().map(|id| (*id, Staleness::SourceReplaced)));
     let replaced = call.records().assets().ids_of_replaced(call.user).await?;
+    let of_replaced = rapids.ids_of_assets(call.user, &replaced).await?;
+    stale.extend(
+        of_replaced
+            .iter()
+            .map(|id| (*id, Staleness::SourceReplaced)),
+    );
     Ok(Json(json!({ "stale": stale, "replaced": replaced })))
 }
 

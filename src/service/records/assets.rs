@@ -1,10 +1,8 @@
 //! Records of base assets. `starts` holds their creation by an upload, `imports` holds the steps from an upload to a complete asset.
 
-use std::collections::BTreeSet;
-
 use jiff::Timestamp;
 
-use super::database::{Result, places};
+use super::database::{MAX_ROWS, Result, places};
 use super::files::{self, NewFile};
 use super::groups::AssetRecords;
 use super::listings::{Listing, ModelColumns};
@@ -12,7 +10,9 @@ use super::search::{ModelState, PageOf, PageRequest, Search};
 use super::sql::{columns, record, sql};
 use super::tokens::{OF_TOKEN, TOKEN_NAME, token_name};
 use crate::service::ids::random_uuid;
-use crate::wire::{AssetId, ModelId, NOTE_PREFIX, SourceNotes, TokenId, UploadStatus, UserId};
+use crate::wire::{
+    AllVersions, AssetId, ModelId, NOTE_PREFIX, SourceNotes, TokenId, UploadStatus, UserId,
+};
 
 #[derive(Debug)]
 pub struct NewAsset<'a> {
@@ -115,14 +115,19 @@ impl AssetRecords<'_> {
         self.database.optional(sql!(query, asset, user)).await
     }
 
-    /// Those of these assets that `user` has. One statement names them all, so they must not be more than a thousand.
+    /// Those of these assets that `user` has.
     pub async fn get_all(self, user: UserId, assets: &[AssetId]) -> Result<Vec<AssetRow>> {
-        if assets.is_empty() {
-            return Ok(Vec::new());
+        let mut found = Vec::new();
+        for assets in assets.chunks(MAX_ROWS) {
+            let ids = places(2, assets.len());
+            let query = select(&format!("WHERE t.user_id = $1 AND t.id IN ({ids})"));
+            found.extend(
+                self.database
+                    .all(sql!(query, user).bind_all(assets))
+                    .await?,
+            );
         }
-        let ids = places(2, assets.len());
-        let query = select(&format!("WHERE t.user_id = $1 AND t.id IN ({ids})"));
-        self.database.all(sql!(query, user).bind_all(assets)).await
+        Ok(found)
     }
 
     /// One page of the assets of `user`, newest first.
@@ -137,19 +142,22 @@ impl AssetRecords<'_> {
             .await
     }
 
-    /// The ids of the assets that a newer, complete asset of `user` replaces, as drives have noted.
-    pub async fn ids_of_replaced(self, user: UserId) -> Result<BTreeSet<AssetId>> {
+    /// The ids of the assets of which a newer, complete version of `user` is there, as drives have noted.
+    pub async fn ids_of_replaced(self, user: UserId) -> Result<Vec<AssetId>> {
         let query = "SELECT g.owner_id, g.name FROM tags g \
              JOIN assets t ON t.id = g.owner_id AND t.upload_status = 'complete' \
              WHERE g.user_id = $1 AND g.owner_kind = 'asset' AND g.name LIKE $2";
         let pattern = format!("{NOTE_PREFIX}replaces=%");
         let statement = sql!(query, user, pattern.as_str());
         let noted: Vec<(AssetId, String)> = self.database.all(statement).await?;
-        let replaced = noted.iter().filter_map(|(newer, note)| {
+        let replacements = noted.iter().filter_map(|(newer, note)| {
             let older = SourceNotes::of_tags(std::iter::once(note.as_str())).replaces?;
-            (older < *newer).then_some(older)
+            Some((older, *newer))
         });
-        Ok(replaced.collect())
+        let replaced = AllVersions::new(replacements).replaced(|_| true);
+        let mut replaced: Vec<AssetId> = replaced.into_keys().collect();
+        replaced.sort_unstable();
+        Ok(replaced)
     }
 
     /// Sets the scale of an asset of `user`.

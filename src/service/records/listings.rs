@@ -114,7 +114,7 @@ impl<T: Record> Listing<T> {
         })
     }
 
-    /// The id of the row at `offset`; 0 if the listing got shorter at this moment.
+    /// The id of the row at `offset`; 0 if rows were deleted at the same moment.
     async fn newest_of(&self, database: &Database, user: UserId, offset: u64) -> Result<u64> {
         if offset == 0 {
             return Ok(i64::MAX.unsigned_abs());

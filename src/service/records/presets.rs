@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::database::{Result, places};
+use super::database::{MAX_ROWS, Result, places};
 use super::groups::PresetRecords;
 use super::search::Search;
 use super::sql::{Value, columns, record, select_from, sql};
@@ -122,15 +122,20 @@ impl PresetRecords<'_> {
         self.database.optional(sql!(query, preset, user)).await
     }
 
-    /// Those of these presets that `user` has. One statement names them all, so they must not be more than a thousand.
+    /// Those of these presets that `user` has.
     pub async fn get_all(self, user: UserId, presets: &[PresetId]) -> Result<Vec<PresetRow>> {
-        if presets.is_empty() {
-            return Ok(Vec::new());
+        let mut found = Vec::new();
+        for presets in presets.chunks(MAX_ROWS) {
+            let ids = places(2, presets.len());
+            let query =
+                select_from::<PresetRow>(&format!("presets WHERE user_id = $1 AND id IN ({ids})"));
+            found.extend(
+                self.database
+                    .all(sql!(query, user).bind_all(presets))
+                    .await?,
+            );
         }
-        let ids = places(2, presets.len());
-        let query =
-            select_from::<PresetRow>(&format!("presets WHERE user_id = $1 AND id IN ({ids})"));
-        self.database.all(sql!(query, user).bind_all(presets)).await
+        Ok(found)
     }
 
     /// Deletes a preset of `user`; false if there is none.

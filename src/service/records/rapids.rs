@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::database::Result;
+use super::database::{MAX_ROWS, Result, places};
 use super::groups::RapidRecords;
 use super::jobs::{self, JobId, JobRow, JobState};
 use super::listings::{Listing, ModelColumns};
@@ -154,13 +154,21 @@ impl RapidRecords<'_> {
         self.database.all(sql!(query, user, pattern.as_str())).await
     }
 
-    /// The ids of the results of `user` whose source is replaced by a newer asset, as drives have noted.
-    pub async fn ids_of_replaced(self, user: UserId) -> Result<Vec<RapidId>> {
-        let query = "SELECT DISTINCT t.id FROM rapids t \
-             JOIN tags g ON g.owner_kind = 'asset' AND g.owner_id > t.asset_id AND g.user_id = t.user_id \
-             AND g.name = $2 || CAST(t.asset_id AS TEXT) WHERE t.user_id = $1 AND t.status = 'done'";
-        let note = format!("{NOTE_PREFIX}replaces=");
-        self.database.all(sql!(query, user, note.as_str())).await
+    /// The ids of the results of `user` that were made of these assets.
+    pub async fn ids_of_assets(self, user: UserId, assets: &[AssetId]) -> Result<Vec<RapidId>> {
+        let mut found = Vec::new();
+        for assets in assets.chunks(MAX_ROWS) {
+            let ids = places(2, assets.len());
+            let query = format!(
+                "SELECT id FROM rapids WHERE user_id = $1 AND status = 'done' AND asset_id IN ({ids})"
+            );
+            let rows: Vec<RapidId> = self
+                .database
+                .all(sql!(query, user).bind_all(assets))
+                .await?;
+            found.extend(rows);
+        }
+        Ok(found)
     }
 
     /// The ids of the rapid models of an asset, oldest first.

@@ -149,7 +149,7 @@ pub static KEYS: &[Key] = keys! {
     "compressionAndExport.fileExports[].fileType": FORMATS, "Format", "Each file has one.";
     "compressionAndExport.fileExports[].meshCompressionMethod": COMPRESSIONS, "Compression of geometry", "For glb and gltf; auto packs as the source is packed.";
     "compressionAndExport.fileExports[].customScaling": Number { least: 0.0, most: Some(1e9) }, "Scale", "The factor for this file alone.";
-    "compressionAndExport.fileExports[].textureFormat.baseColor": ENCODINGS, "Base colour", "How the images are written; auto keeps the source's format. A viewer needs KHR_texture_basisu for ktx2; the one of this service has it.";
+    "compressionAndExport.fileExports[].textureFormat.baseColor": ENCODINGS, "Base colour", "How the images are written; auto keeps the source's format. ktx2 needs a viewer with KHR_texture_basisu; this service's viewer has it.";
     "compressionAndExport.fileExports[].textureFormat.emissive": ENCODINGS, "Emissive", ENCODING;
     "compressionAndExport.fileExports[].textureFormat.normal": ENCODINGS, "Normals", ENCODING;
     "compressionAndExport.fileExports[].textureFormat.orm": ENCODINGS, "Occlusion, roughness, metal", ENCODING;

@@ -92,14 +92,18 @@ async fn discard(parts: &Arc<DraftParts>, asset: AssetId) -> bool {
 
 /// Notes that an unwanted asset is gone.
 pub(super) async fn record_discarded(parts: &Arc<DraftParts>, asset: AssetId) -> OutboxResult<()> {
-    let (may_stay, dropped_by) = {
+    let (may_stay, is_sent_again) = {
         let mut memory = parts.memory();
         memory.not_deleted.remove(&asset);
         let may_stay = memory.state.shared_discards.contains(&asset);
         (may_stay, memory.dropped.remove(&asset))
     };
     let recorded = parts.record(UploadRecord::Discarded { asset }).await;
-    parts.room_is_freed(dropped_by);
+    parts.forget_room();
+    // Two drafts that are refused again and again would wake each other without a pause.
+    if !is_sent_again {
+        parts.wake_waiting_for_room();
+    }
     parts.events.send(match may_stay {
         true => OutboxEvent::AssetGivenUp(asset),
         false => OutboxEvent::AssetChanged(asset),
@@ -157,7 +161,8 @@ pub(super) fn ended(parts: &DraftParts, asset: AssetId) -> OutboxResult<()> {
     };
     parts.events.send(OutboxEvent::AssetChanged(asset));
     parts.loose_file_left(left);
-    parts.room_is_freed(None);
+    parts.forget_room();
+    parts.wake_waiting_for_room();
     if let Some(draft) = draft {
         parts.draft_changed(draft);
     }

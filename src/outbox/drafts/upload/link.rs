@@ -180,7 +180,7 @@ impl DraftLink {
             let own = memory.state.drafts.get(&draft);
             let dropped = own.and_then(|it| it.attempt.as_ref());
             if let Some(asset) = dropped.and_then(|it| it.stage.asset()) {
-                memory.dropped.insert(asset, draft);
+                memory.dropped.insert(asset);
             }
         }
         self.write(UploadRecord::AttemptDropped { draft, attempt })

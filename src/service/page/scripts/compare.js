@@ -53,11 +53,7 @@ export function comparison({ rapid, source, sideOf, heatOf, formats, others, onS
     }, 'result-view'));
     const ways = MODES.filter(([one]) => can[one]);
     fill(bar, ways.length > 1 && tabs('Way to compare', ways, mode, again((next) => { mode = next; })),
-      formats.length > 1 && tabs('Format', formats.map((one) => [one, one.toUpperCase()]), format, again(async (next) => {
-        format = next;
-        right = sideOf(format);
-        await compareWith(other);
-      })), others.length > 0 && partner());
+      formats.length > 1 && tabs('Format', formats.map((one) => [one, one.toUpperCase()]), format, again((next) => compareWith(other, next))), others.length > 0 && partner());
   };
   /** Shows again after a choice; the focus stays on what was chosen. */
   const again = (change) => async (value) => {
@@ -66,10 +62,15 @@ export function comparison({ rapid, source, sideOf, heatOf, formats, others, onS
     show();
     bar.querySelector(`input[value="${value}"]`)?.focus();
   };
-  /** Puts a result in place of the source, or the source back; what cannot be read stays as it was. */
-  const compareWith = async (next) => {
-    const side = next ? await otherSide(...next, format).catch(complain) : source;
-    if (side) [other, left] = [next, side];
+  let choices = 0;
+  /** Compares with a result, or with the source, in a format; what cannot be read stays as it was. */
+  const compareWith = async (next, of = format) => {
+    choices += 1;
+    const own = choices;
+    const side = next ? await otherSide(...next, of).catch(complain) : source;
+    // The last choice counts, whichever answer comes first.
+    if (own !== choices || !side) return;
+    [other, left, format, right] = [next, side, of, sideOf(of)];
     if (!signal.aborted) onSides(left, right);
   };
   const partner = () => {
