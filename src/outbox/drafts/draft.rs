@@ -19,6 +19,9 @@ pub struct Draft {
     /// Its name in `rawmodels/`.
     pub name: String,
     pub kind: DraftKind,
+    /// A command of this program made it, such as `sync`: its only file may be a loose file outside of the drive.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_command: bool,
     /// When it was made.
     pub created: Moment,
     pub tree: Tree,
@@ -238,6 +241,7 @@ impl Draft {
             replaces: None,
             is_noted: false,
             kind: self.kind,
+            by_command: self.by_command,
             zip_name: manifest.zip_name.clone(),
             created: self.created.into(),
             mode: root.attributes.mode,

@@ -7,6 +7,7 @@ use crate::outbox::drafts::info::Replaced;
 use crate::outbox::drafts::info::{DraftInfo, DraftKind, EntryInfo, Place, Renamed};
 use crate::outbox::drafts::open::{check_free_at_top, make_file, not_found};
 use crate::outbox::drafts::parts::DraftParts;
+use crate::outbox::drafts::process::is_command;
 use crate::outbox::drafts::record::DraftRecord;
 use crate::outbox::drafts::remove::remove_draft;
 use crate::outbox::drafts::rename::{Moved, record_move};
@@ -64,11 +65,18 @@ impl Drafts {
     pub fn create(&self, name: &str, mode: u32, caller: &Caller) -> OutboxResult<DraftInfo> {
         names::check_new(name)?;
         self.parts.own.staging.check_space()?;
+        let by_command = is_command(caller.pid);
         let (id, ticket) = {
             let mut memory = self.parts.memory();
             check_free_at_top(&memory, name)?;
             let draft = DraftId(memory.state.next_id());
-            let ticket = memory.record(self.made(draft, name, DraftKind::Folder, mode, caller))?;
+            let ticket = memory.record(DraftRecord::Made {
+                draft,
+                name: name.to_owned(),
+                kind: DraftKind::Folder,
+                attributes: self.attributes(mode, caller),
+                by_command,
+            })?;
             memory.note_change(draft, Some(caller), self.parts.now());
             (draft, ticket)
         };
@@ -90,7 +98,13 @@ impl Drafts {
         let mut memory = self.parts.memory();
         check_free_at_top(&memory, name)?;
         let draft = DraftId(memory.state.next_id());
-        memory.record(self.made(draft, name, DraftKind::LooseFile, 0o755, caller))?;
+        memory.record(DraftRecord::Made {
+            draft,
+            name: name.to_owned(),
+            kind: DraftKind::LooseFile,
+            attributes: self.attributes(0o755, caller),
+            by_command: false,
+        })?;
         let made = make_file(
             &self.parts,
             &mut memory,
@@ -193,19 +207,7 @@ impl Drafts {
         remove_draft(&self.parts, draft)
     }
 
-    fn made(
-        &self,
-        draft: DraftId,
-        name: &str,
-        kind: DraftKind,
-        mode: u32,
-        caller: &Caller,
-    ) -> DraftRecord {
-        DraftRecord::Made {
-            draft,
-            name: name.to_owned(),
-            kind,
-            attributes: Attributes::made_by(mode, caller, self.parts.config.owner, Moment::now()),
-        }
+    fn attributes(&self, mode: u32, caller: &Caller) -> Attributes {
+        Attributes::made_by(mode, caller, self.parts.config.owner, Moment::now())
     }
 }

@@ -63,6 +63,13 @@ impl Processes {
     }
 }
 
+/// Whether a thread is one of a command of this program, by the name of its process.
+pub fn is_command(tid: u32) -> bool {
+    let pid = thread_group(tid).unwrap_or(tid);
+    let name = fs::read_to_string(format!("/proc/{pid}/comm"));
+    name.is_ok_and(|name| name.trim_end() == env!("CARGO_PKG_NAME"))
+}
+
 fn thread_group(tid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;

@@ -25,6 +25,9 @@ pub enum DraftRecord {
         kind: DraftKind,
         /// Attributes of its folder.
         attributes: Attributes,
+        /// A command of this program makes it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_command: bool,
     },
     /// A draft was removed with everything in it.
     Removed { draft: DraftId },

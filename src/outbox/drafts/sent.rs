@@ -62,6 +62,9 @@ pub struct SentRecord {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_noted: bool,
     pub kind: DraftKind,
+    /// A command of this program made it, such as `sync`: its only file may be a loose file outside of the drive.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_command: bool,
     /// The name of the zip that it was sent as, if any.
     pub zip_name: Option<String>,
     /// When the draft was made.

@@ -130,6 +130,11 @@ impl Fields {
             .push(problem);
     }
 
+    /// Whether a field was refused.
+    pub fn is_refused(&self, name: &str) -> bool {
+        self.errors.contains_key(name)
+    }
+
     /// Takes a field; null counts as absent.
     fn take(&mut self, name: &str) -> Option<Value> {
         self.known.insert(name.to_owned());

@@ -62,7 +62,10 @@ pub async fn start(call: ApiCall, mut fields: Fields) -> Result<Json<UploadStart
 pub(super) fn file_names(fields: &mut Fields) -> Vec<String> {
     let had = fields.has("filenames");
     let filenames = fields.texts("filenames");
-    if had && let Err(problem) = names::check_file_names(&filenames) {
+    if had
+        && !fields.is_refused("filenames")
+        && let Err(problem) = names::check_file_names(&filenames)
+    {
         fields.refuse("filenames", &format!("is not accepted: {problem}"));
     }
     filenames

@@ -17,6 +17,9 @@ use crate::wire::{NOTE_PREFIX, UserId};
 /// Ids of a block of `listing_blocks`.
 const BLOCK: u64 = 4096;
 
+/// How often a page is read that becomes empty while it is read.
+const MAX_TRIES: u32 = 5;
+
 /// A table that can be listed and searched.
 pub(super) struct Listing<T> {
     /// The query without conditions; its first table is `t`.
@@ -44,7 +47,8 @@ pub(super) struct ModelColumns {
 }
 
 impl<T: Record> Listing<T> {
-    /// One page of the rows of `user`.
+    /// One page of the rows of `user`. Rows may be added and deleted between the statements that count and read them: the page
+    /// has the rows that were read, and its numbers fit them.
     pub(super) async fn page(
         &self,
         database: &Database,
@@ -52,9 +56,30 @@ impl<T: Record> Listing<T> {
         search: &Search,
         request: PageRequest,
     ) -> Result<PageOf<T>> {
-        if search.is_empty() && filter.is_none() {
-            return self.page_of_all(database, user, request).await;
+        let is_of_all = search.is_empty() && filter.is_none();
+        let mut tries = 0;
+        loop {
+            let mut found = match is_of_all {
+                true => self.page_of_all(database, user, request).await?,
+                false => {
+                    self.page_of_found(database, (user, filter), search, request)
+                        .await?
+                }
+            };
+            tries += 1;
+            if found.fit_total() || tries == MAX_TRIES {
+                return Ok(found);
+            }
         }
+    }
+
+    async fn page_of_found(
+        &self,
+        database: &Database,
+        (user, filter): (UserId, Option<u64>),
+        search: &Search,
+        request: PageRequest,
+    ) -> Result<PageOf<T>> {
         let (condition, values) = self.condition(search, filter.is_some());
         let statement =
             |text: String| sql!(text, user, filter.unwrap_or(0)).bind_stored(values.clone());

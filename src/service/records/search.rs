@@ -128,11 +128,45 @@ impl<T> PageOf<T> {
     pub fn last_page(&self) -> u64 {
         self.total.div_ceil(self.per_page).max(1)
     }
+
+    /// Makes the total fit the items, which were read after they were counted. False if the page has become empty, but is not the
+    /// first: then another one is the last.
+    pub(super) fn fit_total(&mut self) -> bool {
+        let before = (self.page - 1).saturating_mul(self.per_page);
+        let upto = before.saturating_add(self.items.len() as u64);
+        let is_full = self.items.len() as u64 == self.per_page;
+        self.total = if is_full { self.total.max(upto) } else { upto };
+        !self.items.is_empty() || self.page == 1
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_total_of_a_page_fits_its_items() {
+        // Page of size 3, number counted, items read; the total, and whether the page can be shown.
+        for (page, counted, read, total, is_shown) in [
+            (1, 0, 0, 0, true),
+            (1, 0, 1, 1, true),
+            (1, 7, 3, 7, true),
+            (2, 4, 3, 6, true),
+            (2, 6, 1, 4, true),
+            (2, 5, 0, 3, false),
+            (1, 2, 0, 0, true),
+        ] {
+            let mut found = PageOf {
+                page,
+                per_page: 3,
+                total: counted,
+                items: vec![(); read],
+            };
+            let case = (page, counted, read);
+            assert_eq!(found.fit_total(), is_shown, "{case:?}");
+            assert_eq!(found.total, total, "{case:?}");
+        }
+    }
 
     #[test]
     fn a_quoted_phrase_is_one_term_and_words_are_several() {

@@ -88,6 +88,46 @@ fn a_mirror_of_loose_models_deletes_and_sends_nothing_that_did_not_change() {
 }
 
 #[test]
+fn a_mirror_keeps_loose_models_that_a_command_has_sent() {
+    needs_fuse!();
+    needs_program!("rsync");
+    let fixture = Fixture::new();
+    let local = fixture.scratch.path().join("models");
+    fs::create_dir(&local).unwrap();
+    for name in NAMES {
+        fs::write(local.join(format!("{name}.glb")), triangle_glb(name)).unwrap();
+    }
+    run(Command::new(ASSETFS)
+        .arg("sync")
+        .arg(&local)
+        .arg(fixture.root())
+        .env("HOME", fixture.scratch.path()));
+    let before = ids(&fixture);
+    assert_eq!(before.len(), NAMES.len());
+    for line in [
+        "rsync -rt --delete \"$FROM/\" \"$TO/\"",
+        "rsync -rt --delete \"$FROM/\" \"$TO/\"",
+        "if command -v rclone; then rclone sync \"$FROM\" \"$TO\"; fi",
+    ] {
+        mirror(line, &local, &fixture.path("rawmodels"));
+        run(crate::support::assetfs("wait", &fixture.root()));
+        assert_eq!(ids(&fixture), before, "{line}");
+        assert_eq!(names_in(&fixture.path("rawmodels")), NAMES, "{line}");
+    }
+    // A folder that a user has made goes when it is gone from the source.
+    let folder = local.join("lamp");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("lamp.glb"), triangle_glb("lamp")).unwrap();
+    let line = "rsync -rt --delete \"$FROM/\" \"$TO/\"";
+    mirror(line, &local, &fixture.path("rawmodels"));
+    fixture.wait("rawmodels/lamp");
+    assert_eq!(ids(&fixture).len(), before.len() + 1);
+    fs::remove_dir_all(&folder).unwrap();
+    mirror(line, &local, &fixture.path("rawmodels"));
+    assert_eq!(ids(&fixture), before);
+}
+
+#[test]
 fn a_mirror_by_rclone_deletes_and_sends_nothing_that_did_not_change() {
     needs_fuse!();
     needs_program!("rclone");

@@ -27,13 +27,18 @@ fn advice_for(format: &str, settings: &Settings) -> &'static str {
 }
 
 /// A warning for each export that has more bytes than its source, and for each that has hardly fewer although the settings ask
-/// for less.
+/// for less. `is_limit_missed`: another warning says that a limit could not be met, and why.
 pub(super) fn warnings(
     exports: &[ExportedFile],
     source_bytes: u64,
     packing: MeshCompression,
     settings: &Settings,
+    is_limit_missed: bool,
 ) -> Vec<Warning> {
+    let why = match is_limit_missed {
+        true => "a limit could not be met",
+        false => "the source is within the limits already",
+    };
     let exports = exports.iter();
     let texts = exports.filter_map(|export| {
         if export.size_bytes > source_bytes {
@@ -44,8 +49,7 @@ pub(super) fn warnings(
         let is_little = percent < MIN_GAIN_PERCENT && asks_for_less(settings);
         is_little.then(|| {
             format!(
-                "{} has {} bytes, only {percent:.1} % fewer than the source: the source is within the limits already; \
-                 {}",
+                "{} has {} bytes, only {percent:.1} % fewer than the source: {why}; {}",
                 export.name,
                 grouped(export.size_bytes),
                 advice_for(&export.format, settings),

@@ -18,10 +18,15 @@ impl DraftsState {
                 name,
                 kind,
                 attributes,
+                by_command,
             } => {
                 self.used(draft.0);
                 let tree = Tree::new(*attributes);
-                self.add_draft(*draft, new_draft(name, *kind, attributes.ctime, tree))
+                let draft_made = Draft {
+                    by_command: *by_command,
+                    ..new_draft(name, *kind, attributes.ctime, tree)
+                };
+                self.add_draft(*draft, draft_made)
             }
             DraftRecord::Removed { draft } => self.remove_draft(*draft),
             DraftRecord::FileMade {
@@ -264,6 +269,7 @@ fn new_draft(name: &str, kind: DraftKind, created: Moment, tree: Tree) -> Draft 
     Draft {
         name: name.to_owned(),
         kind,
+        by_command: false,
         created,
         tree,
         ordered: None,

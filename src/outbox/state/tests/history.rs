@@ -141,6 +141,7 @@ impl History {
                         name,
                         kind,
                         attributes,
+                        by_command: n % 2 == 0,
                     }
                     .into()
                 })
