@@ -67,7 +67,12 @@ pub(super) mod local {
         pub(in crate::cli) warning: Option<String>,
     }
 
-    pub(in crate::cli) async fn start(_: &Path, _: Option<&Path>, _: &JobArgs) -> Result<Started> {
+    pub(in crate::cli) async fn start(
+        _: &Path,
+        _: &Path,
+        _: Option<&Path>,
+        _: &JobArgs,
+    ) -> Result<Started> {
         Err(without_local_service("--local").into())
     }
 

@@ -78,16 +78,10 @@ fn convert(args: &ConvertArgs, path: &Path, quiet: bool) -> Result<Exit> {
         command_at(path, &order(&args.formats))?;
         return Ok(Exit::Done);
     };
-    // What exists is what the service lists now.
-    command_at(path, "refresh")?;
-    let before = jobs_in(&controls)?;
-    let plan = Plan::of(&args.formats, &controls, &before)?;
+    let (plan, before) = order_missing(path, &controls, &args.formats)?;
     if !plan.present.is_empty() && !quiet {
         let are = if plan.present.len() == 1 { "is" } else { "are" };
         eprintln!("{} {are} there already.", plan.present.join(", "));
-    }
-    if !plan.missing.is_empty() {
-        command_at(path, &order(&plan.missing))?;
     }
     let end = match plan.awaited() {
         awaited if awaited.is_empty() => End::Done,
@@ -103,6 +97,33 @@ fn convert(args: &ConvertArgs, path: &Path, quiet: bool) -> Result<Exit> {
         print_report(path, &plan, &end);
     }
     Ok(end.conclude(path, quiet, &plan.awaited().join(", ")))
+}
+
+/// Asks the service for the formats that the model does not have. The service refuses a whole request if another machine has
+/// just asked for one of its formats; then the rest is asked for. Returns the conversions that were listed before the request,
+/// too.
+fn order_missing(
+    path: &Path,
+    controls: &Path,
+    formats: &[String],
+) -> Result<(Plan, Vec<ConversionJob>)> {
+    let mut refused: Option<(usize, anyhow::Error)> = None;
+    loop {
+        // What exists is what the service lists now.
+        command_at(path, "refresh")?;
+        let before = jobs_in(controls)?;
+        let plan = Plan::of(formats, controls, &before)?;
+        let count = plan.missing.len();
+        match refused {
+            Some((missing, error)) if count >= missing => return Err(error),
+            _ if count == 0 => return Ok((plan, before)),
+            _ => {}
+        }
+        match command_at(path, &order(&plan.missing)) {
+            Ok(()) => return Ok((plan, before)),
+            Err(error) => refused = Some((count, error)),
+        }
+    }
 }
 
 /// The hidden folder of the model at `path`; `None` if there is no uploaded model. A loose file has no folder of its

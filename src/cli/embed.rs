@@ -1,8 +1,8 @@
 //! `assetfs embed`: the address and the snippet of an embed of a model. Makes the embed by a text in the model's `embeds/`, as a
 //! script can do it.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -74,10 +74,13 @@ fn embed(asked: &OneEmbed<'_>) -> Result<Exit> {
     mounted::check_exists(asked.path)?;
     let (page, is_new) = match Subject::of(asked.path)? {
         Subject::Page(page) => (page, false),
-        Subject::Model(model) => match page_in(&embeds_of(asked.path, &model)?)? {
-            Some(page) => (page, false),
-            None => (make(asked, &model)?, true),
-        },
+        Subject::Model(model) => {
+            let folder = embeds_of(asked.path, &model)?;
+            match page_in(&folder)? {
+                Some(page) => (page, false),
+                None => make(asked, &folder)?,
+            }
+        }
     };
     let url = address(&page)?;
     let snippet = snippet(&url);
@@ -204,28 +207,57 @@ fn links_in(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(links)
 }
 
-/// Makes an embed with the default viewer; returns its page.
-fn make(asked: &OneEmbed<'_>, model: &Path) -> Result<PathBuf> {
+/// Makes an embed with the default viewer, unless another call just makes it. Returns its page, and whether this call made it.
+fn make(asked: &OneEmbed<'_>, folder: &Path) -> Result<(PathBuf, bool)> {
     let begun = Instant::now();
-    let folder = model.join("embeds");
     let (text, link) = (folder.join(TEXT), folder.join(LINK));
-    // If the text exists, an earlier call has sent it.
-    if text.exists() {
-        wait_until_made(asked, &text, begun)?;
-        // The folder is listed, because the kernel may still know the name of a link that is gone.
-        if links_in(&folder)?.contains(&link) {
-            return listed(asked, &link, begun);
-        }
-        // The page of that embed was removed. Its text stays, and the same text is sent once, unless it is run again.
-        control::run_again(&text)?;
-    } else if let Err(error) = fs::write(&text, "{}\n") {
-        match mounted::why(&text).ok().flatten() {
-            Some(why) => bail!("{}: {why}", shell_quoted(asked.path)),
-            None => return Err(explain_at(&text, error)),
-        }
+    let mut is_new = write_text(asked, &text)?;
+    let _turn = wait_for_turn(asked, &text, begun)?;
+    if let Some(page) = page_in(folder)? {
+        return Ok((page, is_new));
     }
     wait_until_made(asked, &text, begun)?;
-    listed(asked, &link, begun)
+    // The folder is listed, because the kernel may still know the name of a link that is gone.
+    if !links_in(folder)?.contains(&link) {
+        // The page of that embed was removed. Its text stays, and the same text is sent once, unless it is run again.
+        control::run_again(&text)?;
+        wait_until_made(asked, &text, begun)?;
+        is_new = true;
+    }
+    Ok((listed(asked, &link, begun)?, is_new))
+}
+
+/// Writes the text of the embed, which sends it; false if there is one, which an earlier call or another one has sent.
+fn write_text(asked: &OneEmbed<'_>, text: &Path) -> Result<bool> {
+    match File::create_new(text).and_then(|mut file| file.write_all(b"{}\n")) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => match mounted::why(text).ok().flatten() {
+            Some(why) => bail!("{}: {why}", shell_quoted(asked.path)),
+            None => Err(explain_at(text, error)),
+        },
+    }
+}
+
+/// Of several calls at once one makes the embed. The others wait until the file that is returned is closed.
+fn wait_for_turn(asked: &OneEmbed<'_>, text: &Path, begun: Instant) -> Result<File> {
+    let file = File::open(text).map_err(|error| explain_at(text, error))?;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(explain_at(text, error)),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        let path = shell_quoted(asked.path);
+        if asked
+            .timeout
+            .is_some_and(|limit| begun.elapsed() >= limit.0)
+        {
+            let text = format!("{path}: timed out while another call makes its embed");
+            return Err(TimedOut(text).into());
+        }
+        std::thread::sleep(POLL_PERIOD);
+    }
 }
 
 /// Waits until the service has made the embed of a text.

@@ -6,6 +6,7 @@
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -46,9 +47,10 @@ pub(super) struct Started {
     pub(super) warning: Option<String>,
 }
 
-/// Starts the local service on its port.
+/// Starts the local service on its port. An error names `cache` if that may be removed to make room for it.
 pub(super) async fn start(
     data_dir: &Path,
+    cache: &Path,
     chaos: Option<&Path>,
     jobs: &JobArgs,
 ) -> Result<Started> {
@@ -70,6 +72,11 @@ pub(super) async fn start(
             );
             (service, Some(warning))
         }
+        Err(error) if error.is_disk_full() && device(data_dir) == device(cache) => {
+            let error = anyhow::Error::new(error).context(CANNOT_START);
+            let cache = shell_quoted(cache);
+            bail!("{error:#}. The cache on this disk may be removed: rm -r {cache}");
+        }
         started => (started.context(CANNOT_START)?, None),
     };
     if kept.is_none() {
@@ -82,6 +89,10 @@ pub(super) async fn start(
         link,
         warning,
     })
+}
+
+fn device(path: &Path) -> Option<u64> {
+    fs::metadata(path).ok().map(|status| status.dev())
 }
 
 /// Writes the address and the token of a service into files that only their owner can read. Returns the path of the

@@ -1,4 +1,4 @@
-//! Durable storage: atomic writes, the append log, the metadata store, locks. Independent of the domain.
+//! Durable storage: atomic writes, the append log, the metadata store, locks, reserved disk space. Independent of the domain.
 //!
 //! The invariant: after a call that promises durability returned `Ok`, its effect survives a power cut; after
 //! an error, what was durable before still is. All calls block; async callers use blocking threads.
@@ -10,6 +10,7 @@ mod lock;
 mod log;
 mod private_dir;
 pub(crate) mod recorder;
+mod reserve;
 mod store;
 
 pub use answering::Answering;
@@ -21,4 +22,5 @@ pub use file::{
 pub use lock::DirLock;
 pub use log::{AppendLog, Salvaged};
 pub use private_dir::{PrivateDir, is_foreign};
+pub use reserve::Reserve;
 pub use store::{Batch, MetaStore};

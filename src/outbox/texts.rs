@@ -1,5 +1,6 @@
 //! Checks and parsing that the texts of jobs and presets have in common.
 
+use assetfs_formats::printable::printable;
 use serde_json::Value;
 
 use crate::outbox::error::{OutboxError, OutboxResult};
@@ -19,6 +20,19 @@ pub fn check_length(name: &str, text: &[u8]) -> OutboxResult<()> {
         )));
     }
     Ok(())
+}
+
+/// The longest name in a text, in characters: of a preset, of an embed, of exported files.
+pub const NAME_MAX_CHARS: usize = 255;
+
+/// True for a name that a text may have.
+pub fn is_name(name: &str) -> bool {
+    !name.trim().is_empty() && name.chars().count() <= NAME_MAX_CHARS
+}
+
+/// A reason that quotes a text: the text may have megabytes in one key, and reasons are kept in the journal and in logs.
+pub fn shortened(reason: String) -> String {
+    printable(&reason).into_owned()
 }
 
 /// True if a file is sent to the service: its text is not empty, and its name is not temporary.
@@ -63,7 +77,9 @@ pub fn preset_named(
         PresetNamed::Nothing => {
             let names: Vec<&str> = own.iter().chain(factory).map(|(known, _)| *known).collect();
             let names = names.join(", ");
-            Err(format!("there is no preset {name:?}; there are: {names}"))
+            Err(shortened(format!(
+                "there is no preset {name:?}; there are: {names}"
+            )))
         }
         PresetNamed::Several(several) => Err(several_presets(name, &several)),
     }
@@ -102,6 +118,10 @@ pub fn parse_json(name: &str, text: &[u8]) -> Result<Value, String> {
 
 /// Parses the text of a preset or of a configuration.
 pub fn parse_config(name: &str, text: &[u8]) -> Result<PresetText, String> {
+    read_config(name, text).map_err(shortened)
+}
+
+fn read_config(name: &str, text: &[u8]) -> Result<PresetText, String> {
     let Value::Object(map) = parse_json(name, text)? else {
         return Err(format!(
             "{name} is no configuration: it is not a JSON object"

@@ -162,6 +162,7 @@ impl App {
     pub async fn clear_away(&self, removal: Removal) -> usize {
         self.queue.cancel(&removal.jobs);
         self.files.remove(&removal.blobs).await;
+        self.records.keep_reserve();
         removal.records
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::bucket_fence::FenceError;
 use super::files::{BucketError, FilesError};
 use super::records::RecordsError;
+use super::room::is_disk_full;
 use super::tls::TlsError;
 use crate::durable::DurableError;
 
@@ -56,4 +57,11 @@ pub enum ServiceError {
     Tls(#[from] TlsError),
     #[error("the workers cannot be started")]
     Workers(#[source] std::io::Error),
+}
+
+impl ServiceError {
+    /// Whether the disk of the data folder is full.
+    pub fn is_disk_full(&self) -> bool {
+        matches!(self, ServiceError::Records(RecordsError::DiskFull { .. })) || is_disk_full(self)
+    }
 }

@@ -1,5 +1,5 @@
 //! Removes what is not needed any more: files without an owner, counts of requests from the past, and tokens of sign-ins that
-//! have expired.
+//! have expired. Reserves disk space again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +28,7 @@ pub(super) async fn clean_once(app: &App, now: Timestamp) {
     if may_remove(app, now).await {
         remove_files(app, now).await;
     }
+    app.records.keep_reserve();
     if let Err(error) = app.records.rates().tidy().await {
         tracing::warn!(error = %chain(&error), "old counts of requests could not be removed");
     }

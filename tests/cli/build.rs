@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 
@@ -104,6 +104,27 @@ fn results_have_the_names_of_the_file_and_are_made_once() {
     fs::remove_file(bench.path("dist/m1.web.glb")).unwrap();
     fs::write(bench.path("dist/m0.web.glb"), "changed by somebody").unwrap();
     assert_eq!(made("made"), [pair("m0.glb", "web"), pair("m1.glb", "web")]);
+    assert!(all(&bench, "up_to_date"));
+}
+
+#[test]
+fn a_result_is_made_again_if_its_bytes_were_changed_and_not_if_its_time_was() {
+    let bench = bench(ONE_PRESET, 1);
+    assert!(all(&bench, "made"));
+    let path = bench.path("dist/m0.web.glb");
+    let bytes = fs::read(&path).unwrap();
+    let time = fs::metadata(&path).unwrap().modified().unwrap();
+    let write = |bytes: &[u8], time: SystemTime| {
+        fs::write(&path, bytes).unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(time).unwrap();
+    };
+    let mut other = bytes.clone();
+    *other.last_mut().unwrap() ^= 1;
+    write(&other, time);
+    assert!(all(&bench, "made"));
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+    write(&bytes, SystemTime::UNIX_EPOCH);
     assert!(all(&bench, "up_to_date"));
 }
 

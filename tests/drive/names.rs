@@ -193,6 +193,40 @@ async fn no_name_of_the_service_can_leave_its_folder_or_break_a_listing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_name_with_percent_signs_is_one_model_and_the_same_on_every_machine() {
+    let account = Account::new().await;
+    let here = account.mount().await;
+    let (there, _) = account.mount_apart(1, |_| {}).await;
+    // The third is found by its path there, before anything is listed.
+    let names = ["50%25", "a%20b", "a%2Fb"];
+    for name in names {
+        let folder = format!("/rawmodels/{name}");
+        here.tree.mkdir(&folder).await.unwrap();
+        let file = format!("{folder}/{name}.gltf");
+        here.tree.write(&file, MINIMAL_GLTF).await.unwrap();
+        let hidden = format!("{folder}/.assetfs");
+        here.tree
+            .write(&format!("{hidden}/ctl"), b"commit")
+            .await
+            .unwrap();
+        here.tree
+            .until_status(&format!("{hidden}/status"), "complete")
+            .await;
+    }
+    assert!(there.tree.exists("/rawmodels/a%2Fb/a%2Fb.gltf").await);
+    for mounted in [&here, &there] {
+        until_listed(mounted, &names).await;
+    }
+    for name in names {
+        let again = there.tree.mkdir(&format!("/rawmodels/{name}")).await;
+        assert_eq!(again.unwrap_err(), DriveError::Exists, "{name}");
+    }
+    assert_eq!(account.assets().await.len(), names.len());
+    here.close().await;
+    there.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_name_over_255_bytes_is_too_long_everywhere() {
     let (_account, mounted) = Account::mounted().await;
     let long = "x".repeat(256);

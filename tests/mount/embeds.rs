@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -211,6 +211,41 @@ fn an_embed_whose_page_was_removed_is_made_anew() {
     let second = asked();
     assert_eq!(second["made"], json!(true));
     assert_ne!(second["url"], first["url"]);
+}
+
+#[test]
+fn several_that_embed_a_model_at_once_make_one_embed() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let rapid = optimized(&fixture, GLB);
+    let rapid = fixture.path(&format!("rapidmodels/{rapid}"));
+    let asked_at_once = || -> Vec<Value> {
+        let mut command = Command::new(ASSETFS);
+        command.args(["embed", "--json", "-q"]).arg(&rapid);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let asking: Vec<_> = (0..4).map(|_| command.spawn().unwrap()).collect();
+        let answers = asking.into_iter().map(|child| {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            serde_json::from_slice(&output.stdout).unwrap()
+        });
+        answers.collect()
+    };
+    let mut removed: Vec<Value> = Vec::new();
+    // The last rounds make it anew, because its page was removed.
+    for _ in 0..4 {
+        let answers = asked_at_once();
+        assert!(
+            answers.iter().all(|it| it["url"] == answers[0]["url"]),
+            "{answers:?}"
+        );
+        assert!(!removed.contains(&answers[0]["url"]), "{answers:?}");
+        let made = answers.iter().filter(|it| it["made"] == json!(true));
+        assert_eq!(made.count(), 1, "{answers:?}");
+        assert_eq!(fs::read_dir(fixture.path("embeds")).unwrap().count(), 1);
+        fs::remove_file(answers[0]["page"].as_str().unwrap()).unwrap();
+        removed.push(answers[0]["url"].clone());
+    }
 }
 
 #[test]

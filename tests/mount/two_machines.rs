@@ -228,6 +228,30 @@ fn two_machines_that_build_at_once_make_and_pay_each_model_once() {
     assert_same_files(&first.join(dist), &second.join(dist));
 }
 
+#[test]
+fn two_machines_that_convert_a_model_at_once_have_its_formats() {
+    needs_fuse!();
+    let machines = Machines::new();
+    machines.fixture.add_chair();
+    machines.both_show(&["chair"]);
+    for formats in [["obj", "stl"], ["stl", "ply"], ["usdz", "glb"]] {
+        machines.on_both(|root, _| {
+            let mut convert = assetfs("convert", root.join("rawmodels/chair"));
+            convert.args(formats);
+            convert
+        });
+        for root in machines.roots() {
+            let names = names_in(&root.join("rawmodels/chair/converted"));
+            for format in formats {
+                let is_there = |name: &&std::ffi::OsString| {
+                    Path::new(name).extension().is_some_and(|it| it == format)
+                };
+                assert_eq!(names.iter().filter(is_there).count(), 1, "{names:?}");
+            }
+        }
+    }
+}
+
 /// The steps of an upload at which one of the machines is killed.
 const STEPS: [Failpoint; 9] = [
     Failpoint::BeforeStart,

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use assetfs::service::RecordsAt;
+use assetfs::service::{RecordsAt, Service, ServiceConfig, ServiceError};
 use serde_json::{Value, json};
 
-use super::support::{Fixture, WAITING_WORKER, upload_url};
+use super::support::{COPYING_WORKER, Fixture, WAITING_WORKER, settings, upload_url};
 use crate::needs_own_storage;
 
 /// A small disk for the data folder of a service; drop unmounts it.
@@ -125,5 +126,67 @@ async fn a_full_data_disk_is_the_reason_of_jobs_costs_nothing_and_ends_by_itself
     assert_eq!(service.points().await, before - 2);
     service.get(&complete).await.expect(200);
     assert_eq!(service.analysed(next).await["upload_status"], "complete");
+    service.service.shutdown().await;
+}
+
+#[tokio::test]
+async fn models_can_be_deleted_on_a_full_data_disk_and_the_service_starts_on_it() {
+    needs_own_storage!();
+    let dir = tempfile::tempdir().unwrap();
+    let Some(disk) = SmallDisk::mount(dir.path()) else {
+        return;
+    };
+    let data = dir.path().join("data");
+    let on_disk = |config: &mut ServiceConfig| {
+        config.data_dir = data.clone();
+        config.records = RecordsAt::DataFolder;
+    };
+    let reserve = data.join("records.reserve");
+    let until_reserved = async || {
+        for _ in 0..500 {
+            if reserve.exists() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let service = Fixture::with(COPYING_WORKER, on_disk).await;
+    let bytes = vec![b'x'; 200_000];
+    let mut models = Vec::new();
+    for name in ["chair", "table", "stool"] {
+        models.push(service.upload(name, &[("a.glb", &bytes)]).await);
+    }
+    for model in &models[..2] {
+        until_reserved().await;
+        disk.fill();
+        let path = format!("/api/v2/rawmodel/{model}");
+        service.delete(&path).await.expect(200);
+    }
+    service.service.shutdown().await;
+    assert!(reserve.exists());
+    disk.fill();
+    let service = Fixture::with(COPYING_WORKER, on_disk).await;
+    let listed = service.get_json("/api/v2/rawmodel").await;
+    assert_eq!(listed["data"].as_array().unwrap().len(), 1, "{listed}");
+    service.service.shutdown().await;
+
+    // Without the reserve, the start says what to do.
+    let _ = std::fs::remove_file(&reserve);
+    disk.fill();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut config = settings(elsewhere.path(), COPYING_WORKER, None).await;
+    on_disk(&mut config);
+    let refused = loop {
+        match Service::start(config.clone()).await.unwrap_err() {
+            // A process that another test just starts still has the lock of the last service.
+            ServiceError::DataDir(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+            refused => break refused,
+        }
+    };
+    assert!(refused.is_disk_full(), "{refused}");
+    let said = std::error::Error::source(&refused).unwrap().to_string();
+    assert!(said.contains("is full: make room on it"), "{said}");
+    disk.free();
+    let service = Fixture::with(COPYING_WORKER, on_disk).await;
     service.service.shutdown().await;
 }

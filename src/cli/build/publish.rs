@@ -4,7 +4,7 @@
 //! before the first of them is moved, so after a kill at any moment the next run knows them. A file is moved by a rename,
 //! so it is whole or not there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use super::super::exported_files::exports;
 use super::super::files;
@@ -20,6 +20,9 @@ use super::super::watch::Key;
 use crate::durable::{sync_dir, write_atomic};
 use crate::fuse::shell_quoted;
 use crate::given_files;
+
+/// The file beside the records that [`ComparedFiles`] is kept in.
+const COMPARED: &str = "compared";
 
 /// The files of one result in the folder of results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,9 +43,19 @@ struct PublishedFile {
     path: PathBuf,
     /// Bytes.
     size: u64,
-    /// Seconds and nanoseconds since 1970.
-    modified: (i64, i64),
+    modified: FileTime,
+    /// A hash of its bytes. A record of an earlier version has none: then the file is known by `modified`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hash: Option<String>,
 }
+
+/// A time of a file in seconds and nanoseconds since 1970.
+type FileTime = (i64, i64);
+
+/// The files whose bytes were compared since their inode was changed last, by their paths below the folder of results, with
+/// the time of that change. No program can set it back, as `cp -p` does with the time of the bytes. Without an entry, the bytes
+/// are read once more.
+type ComparedFiles = BTreeMap<PathBuf, FileTime>;
 
 /// The records of what was published.
 #[derive(Debug)]
@@ -50,6 +63,7 @@ pub(super) struct Publisher {
     out: PathBuf,
     records: PathBuf,
     known: BTreeMap<Key, Published>,
+    compared: ComparedFiles,
 }
 
 impl Publisher {
@@ -71,22 +85,36 @@ impl Publisher {
             let record: Published = serde_json::from_slice(&text).with_context(damaged)?;
             known.insert((record.model.clone(), record.preset.clone()), record);
         }
+        let compared = fs::read(records.join(COMPARED)).ok();
+        let compared = compared.and_then(|text| serde_json::from_slice(&text).ok());
         Ok(Publisher {
             out: out.to_owned(),
             records: records.to_owned(),
             known,
+            compared: compared.unwrap_or_default(),
         })
     }
 
+    /// Writes down which files the next build need not read.
+    pub(super) fn keep_compared(&mut self) -> Result<()> {
+        let files = self.known.values().flat_map(|record| &record.files);
+        let known: BTreeSet<&PathBuf> = files.map(|file| &file.path).collect();
+        self.compared.retain(|path, _| known.contains(path));
+        let text = serde_json::to_vec(&self.compared)?;
+        let path = self.records.join(COMPARED);
+        match fs::read(&path) {
+            Ok(before) if before == text => Ok(()),
+            _ => Ok(write_atomic(&path, &text)?),
+        }
+    }
+
     /// Whether every file of a result is where it was put, unchanged.
-    pub(super) fn is_current(&self, key: &Key) -> bool {
-        self.known.get(key).is_some_and(|record| {
-            !record.files.is_empty()
-                && record
-                    .files
-                    .iter()
-                    .all(|file| file.is_at(&self.out.join(&file.path)))
-        })
+    pub(super) fn is_current(&mut self, key: &Key) -> bool {
+        let Some(record) = self.known.get(key) else {
+            return false;
+        };
+        let mut files = record.files.iter();
+        files.len() > 0 && files.all(|file| file.is_at(&self.out, &mut self.compared))
     }
 
     /// The files of a result, below the folder of results.
@@ -147,7 +175,12 @@ impl Publisher {
         }
         self.put(record.clone())?;
         for below in &exports {
-            move_file(&results.join(below), &self.out.join(folder).join(below))?;
+            let path = folder.join(below);
+            let whole = self.out.join(&path);
+            move_file(&results.join(below), &whole)?;
+            if let Ok(status) = fs::symlink_metadata(&whole) {
+                self.compared.insert(path, changed(&status));
+            }
         }
         for file in &record.old {
             self.remove(file)?;
@@ -173,9 +206,9 @@ impl Publisher {
     }
 
     /// Removes a file, unless somebody has changed it since. Folders that are empty then go with it.
-    fn remove(&self, file: &PublishedFile) -> Result<()> {
+    fn remove(&mut self, file: &PublishedFile) -> Result<()> {
         let path = self.out.join(&file.path);
-        if !file.is_at(&path) {
+        if !file.is_at(&self.out, &mut self.compared) {
             return Ok(());
         }
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
@@ -238,18 +271,49 @@ impl PublishedFile {
         Ok(PublishedFile {
             path,
             size: status.len(),
-            modified: (status.mtime(), status.mtime_nsec()),
+            modified: modified(&status),
+            hash: Some(hash_of(file)?),
         })
     }
 
-    /// Whether the file at `path` is this one, by its size and time.
-    fn is_at(&self, path: &Path) -> bool {
-        fs::symlink_metadata(path).is_ok_and(|status| {
-            status.is_file()
-                && status.len() == self.size
-                && (status.mtime(), status.mtime_nsec()) == self.modified
-        })
+    /// Whether the file with this path below `out` has the same bytes.
+    fn is_at(&self, out: &Path, compared: &mut ComparedFiles) -> bool {
+        let path = out.join(&self.path);
+        let Ok(status) = fs::symlink_metadata(&path) else {
+            return false;
+        };
+        if !status.is_file() || status.len() != self.size {
+            return false;
+        }
+        if compared.get(&self.path) == Some(&changed(&status)) {
+            return true;
+        }
+        let is_same = match &self.hash {
+            Some(hash) => hash_of(&path).is_ok_and(|it| it == *hash),
+            None => modified(&status) == self.modified,
+        };
+        if is_same {
+            compared.insert(self.path.clone(), changed(&status));
+        }
+        is_same
     }
+}
+
+fn modified(status: &fs::Metadata) -> FileTime {
+    (status.mtime(), status.mtime_nsec())
+}
+
+fn changed(status: &fs::Metadata) -> FileTime {
+    (status.ctime(), status.ctime_nsec())
+}
+
+fn hash_of(file: &Path) -> Result<String> {
+    let mut hash = Xxh3::new();
+    files::read_through(file, |part| {
+        hash.update(part);
+        true
+    })?;
+    Ok(format!("{:032x}", hash.digest128()))
 }
 
 /// Whether a folder of results has exported files.
@@ -271,149 +335,4 @@ fn move_file(from: &Path, to: &Path) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Place {
-        dir: tempfile::TempDir,
-        publisher: Publisher,
-    }
-
-    fn key(model: &str) -> Key {
-        (model.to_owned(), "web".to_owned())
-    }
-
-    impl Place {
-        fn new() -> Place {
-            let dir = tempfile::tempdir().unwrap();
-            for folder in ["out", "records"] {
-                fs::create_dir(dir.path().join(folder)).unwrap();
-            }
-            let publisher =
-                Publisher::open(&dir.path().join("out"), &dir.path().join("records")).unwrap();
-            Place { dir, publisher }
-        }
-
-        fn out(&self, name: &str) -> PathBuf {
-            self.dir.path().join("out").join(name)
-        }
-
-        fn again(self) -> Place {
-            let Place { dir, .. } = self;
-            let publisher =
-                Publisher::open(&dir.path().join("out"), &dir.path().join("records")).unwrap();
-            Place { dir, publisher }
-        }
-
-        /// A folder of results with these files.
-        fn results(&self, files: &[&str]) -> PathBuf {
-            let results = tempfile::tempdir_in(self.dir.path()).unwrap().keep();
-            for name in files
-                .iter()
-                .chain(&["analysis/warning.log", "before-after.png"])
-            {
-                let path = results.join(name);
-                fs::create_dir_all(path.parent().unwrap()).unwrap();
-                fs::write(path, name).unwrap();
-            }
-            results
-        }
-
-        fn publish(&mut self, model: &str, files: &[&str]) -> Result<()> {
-            let results = self.results(files);
-            self.publisher
-                .publish(&key(model), &results, Path::new("web"))
-        }
-    }
-
-    #[test]
-    fn a_new_version_replaces_the_files_of_the_old_one_and_removes_what_it_has_not() {
-        let mut place = Place::new();
-        place
-            .publish("chair", &["chair.gltf", "chair.bin", "tex/wood.png"])
-            .unwrap();
-        assert!(place.publisher.is_current(&key("chair")));
-        assert!(place.out("web/tex/wood.png").exists());
-        assert!(!place.out("web/before-after.png").exists());
-        place.publish("chair", &["chair.glb"]).unwrap();
-        assert_eq!(
-            place.publisher.files(&key("chair")),
-            [PathBuf::from("web/chair.glb")]
-        );
-        assert!(!place.out("web/chair.bin").exists() && !place.out("web/tex").exists());
-        let place = place.again();
-        assert!(place.publisher.is_current(&key("chair")));
-    }
-
-    #[test]
-    fn a_file_that_is_not_ours_is_never_replaced_nor_removed() {
-        let mut place = Place::new();
-        fs::create_dir(place.out("web")).unwrap();
-        fs::write(place.out("web/chair.glb"), "mine").unwrap();
-        let why = place
-            .publish("chair", &["chair.glb"])
-            .unwrap_err()
-            .to_string();
-        assert!(why.contains("no build has made it"), "{why}");
-        assert_eq!(fs::read(place.out("web/chair.glb")).unwrap(), b"mine");
-        place.publish("fox", &["fox.glb"]).unwrap();
-        let why = place
-            .publish("chair", &["fox.glb"])
-            .unwrap_err()
-            .to_string();
-        assert!(why.contains("a file of fox (web)"), "{why}");
-        fs::write(place.out("web/fox.glb"), "changed by hand").unwrap();
-        assert!(!place.publisher.is_current(&key("fox")));
-        place.publisher.retract(&key("fox")).unwrap();
-        assert_eq!(
-            fs::read(place.out("web/fox.glb")).unwrap(),
-            b"changed by hand"
-        );
-        assert!(place.again().publisher.keys().is_empty());
-    }
-
-    #[test]
-    fn a_move_that_was_interrupted_anywhere_is_finished() {
-        for done in 0..=3_usize {
-            let mut place = Place::new();
-            place.publish("chair", &["old.glb"]).unwrap();
-            let results = place.results(&["a.glb", "b.glb"]);
-            // The steps of `publish`, up to a kill.
-            let of =
-                |name: &&str| PublishedFile::of(&results.join(name), Path::new("web").join(name));
-            let record = Published {
-                files: ["a.glb", "b.glb"]
-                    .iter()
-                    .map(of)
-                    .collect::<Result<_>>()
-                    .unwrap(),
-                old: place.publisher.known[&key("chair")].files.clone(),
-                from: fs::metadata(&results).unwrap().ino(),
-                ..place.publisher.known[&key("chair")].clone()
-            };
-            if done > 0 {
-                place.publisher.put(record).unwrap();
-            }
-            for name in ["a.glb", "b.glb"].iter().take(done.saturating_sub(1)) {
-                move_file(&results.join(name), &place.out("web").join(name)).unwrap();
-            }
-            let mut place = place.again();
-            place
-                .publisher
-                .publish(&key("chair"), &results, Path::new("web"))
-                .unwrap();
-            for name in ["web/a.glb", "web/b.glb"] {
-                assert!(place.out(name).exists(), "{name} after a kill at {done}");
-            }
-            assert!(place.publisher.is_current(&key("chair")), "{done}");
-            assert!(!place.out("web/old.glb").exists(), "{done}");
-        }
-    }
-
-    #[test]
-    fn a_result_without_files_is_no_result() {
-        let mut place = Place::new();
-        let why = place.publish("chair", &[]).unwrap_err().to_string();
-        assert!(why.contains("has no files"), "{why}");
-    }
-}
+mod tests;

@@ -68,6 +68,9 @@ pub(super) fn build(args: &BuildArgs) -> Result<BuildEnd> {
     runtime.shutdown_background();
     let built = built?;
     let ended = build.retract_gone(&built);
+    if let Err(error) = build.publisher.keep_compared() {
+        tracing::debug!(%error, "the next build reads all results once");
+    }
     Ok(BuildEnd {
         built,
         // They are a hint: a drive that is gone by now does not undo the build.

@@ -239,7 +239,9 @@ impl Parts {
             }
             Account::Local { data_dir } => {
                 let mut places = state_dirs::open_local(plan, data_dir).await?;
-                let started = local::start(data_dir, plan.chaos.as_deref(), &plan.jobs).await?;
+                let cache = places.cache.path();
+                let started = local::start(data_dir, cache, plan.chaos.as_deref(), &plan.jobs);
+                let started = started.await?;
                 let service = started.service;
                 places.warnings.extend(started.warning);
                 let page = PageAddress {

@@ -381,10 +381,21 @@ mod tests {
         assert_eq!(named(1, "plain"), "chair");
         assert_eq!(named(2, "a/b\n"), "chair (a%2Fb%0A)");
         assert_eq!(named(3, "\u{202e}"), "chair (%E2%80%AE)");
-        assert_eq!(named(4, "50%25"), "chair (50%2525)");
+        assert_eq!(named(4, "50%25"), "chair (50%25)");
         assert_eq!(named(5, "~1"), "chair (~1)");
         let cut = named(6, &long);
         assert!(cut.ends_with("~6") && cut.len() <= NAME_MAX_BYTES, "{cut}");
+    }
+
+    #[test]
+    fn a_name_that_is_escaped_and_one_that_has_the_escape_are_two() {
+        let mut claims = NameClaims::new("");
+        assign(&mut claims, &[(4, "a/b"), (7, "a%2Fb")]);
+        assert_eq!(claims.name(4), Some("a%2Fb"));
+        assert_eq!(claims.name(7), Some("a%2Fb~7"));
+        for id in [4, 7] {
+            assert_eq!(claims.id_by_suffix(&format!("a%2Fb~{id}")), Some(id));
+        }
     }
 
     #[test]

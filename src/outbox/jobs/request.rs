@@ -15,6 +15,7 @@ use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::jobs::text::Request;
 use crate::outbox::jobs::text::many::{ManyItem, ModelRef};
 use crate::outbox::staging::ContentHash;
+use crate::outbox::texts::shortened;
 use crate::wire::{
     AssetId, CreateEmbed, CreateRawEmbed, EmbedId, ModelId, MultiOptimize, OptimizeRequest,
     OptimizeSettings, OptimizerConfig, PresetId, RapidId, is_own_tag,
@@ -61,7 +62,7 @@ fn owners_of(
         ModelRef::Id(asset) => Ok(OwnerFolder::Asset(*asset)),
         ModelRef::Path(path) => {
             let owner = paths.and_then(|paths| paths.get(path)).copied();
-            owner.ok_or_else(|| format!("{}: there is no model at {path}", job.name))
+            owner.ok_or_else(|| shortened(format!("{}: there is no model at {path}", job.name)))
         }
     };
     items.iter().map(owner).collect()

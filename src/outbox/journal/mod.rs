@@ -12,15 +12,13 @@ mod part;
 pub use part::{Part, PartGuard};
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::durable::{AppendLog, DurableError, answering};
+use crate::durable::{AppendLog, DurableError, Reserve, answering};
 use crate::locks::{Condvar, Locked as _, Mutex, MutexGuard};
 use crate::outbox::error::{OutboxError, OutboxResult, journal_error, staging_error};
 use crate::outbox::failpoint;
@@ -64,6 +62,7 @@ pub struct Journal {
     moved: Condvar,
     /// Locked only by the writing thread; never while `queue` is locked.
     log: Mutex<AppendLog>,
+    reserve: Reserve,
 }
 
 #[derive(Debug, Default)]
@@ -180,6 +179,7 @@ impl Journal {
             queue: Mutex::default(),
             moved: Condvar::new(),
             log: Mutex::new(log),
+            reserve: Reserve::new(dir.join("journal.reserve"), RESERVE_LEN_BYTES),
         };
         journal.keep_reserve();
         journal
@@ -187,28 +187,7 @@ impl Journal {
 
     /// Reserves disk space again after it was used.
     pub fn keep_reserve(&self) {
-        let path = self.reserve_path();
-        if path.exists() {
-            return;
-        }
-        let made = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
-            .and_then(|file| {
-                let flags = rustix::fs::FallocateFlags::empty();
-                Ok(rustix::fs::fallocate(&file, flags, 0, RESERVE_LEN_BYTES)?)
-            });
-        if let Err(error) = made {
-            tracing::debug!(%error, "no disk space can be reserved for the journal");
-            // An incomplete reserve would look like a complete one the next time.
-            let _ = std::fs::remove_file(&path);
-        }
-    }
-
-    fn reserve_path(&self) -> PathBuf {
-        self.dir.join("journal.reserve")
+        self.reserve.keep();
     }
 
     fn check_disk(&self) -> Result<(), DurableError> {
@@ -239,7 +218,7 @@ impl Journal {
             Err(error)
                 if error.is_disk_full()
                     && batch.iter().any(Waiting::may_use_reserve)
-                    && std::fs::remove_file(self.reserve_path()).is_ok() =>
+                    && self.reserve.free() =>
             {
                 log.append_all(&frames)
             }

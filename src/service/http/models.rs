@@ -43,7 +43,11 @@ fn named<K: ModelKind>(call: &ApiCall) -> Result<ModelId, ApiError> {
 
 /// Deletes models; returns how many of them existed.
 async fn remove(call: &ApiCall, models: &[ModelId]) -> Result<usize, ApiError> {
-    let removal = call.records().models().delete(call.user, models).await?;
+    let delete = || call.records().models().delete(call.user, models);
+    let removal = match delete().await {
+        Err(error) if error.is_full() && call.records().free_reserve() => delete().await?,
+        removal => removal?,
+    };
     Ok(call.app.clear_away(removal).await)
 }
 

@@ -1,6 +1,7 @@
 //! Why a record could not be read or changed.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -67,6 +68,8 @@ pub enum RecordsError {
          of assetfs, or run fewer processes"
     )]
     ServerFull { server: String, most: u32 },
+    #[error("the disk that holds {} is full: make room on it, and start again", file.display())]
+    DiskFull { file: PathBuf },
     /// The shared database does not answer since some time. The log has said so.
     #[error("{reason}")]
     Away { reason: Arc<str>, since: Instant },

@@ -42,9 +42,11 @@ mod wakeups;
 mod webhooks;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::durable::Reserve;
 use crate::service::clock::Clock;
 use database::{Database, Result};
 use sql::sql;
@@ -76,20 +78,60 @@ pub use uploads::{Publish, UploadRoom};
 pub use wakeups::Added;
 pub use webhooks::{NewWebhook, WebhookRow};
 
+/// Disk space that is kept beside the file of SQLite, for the deletion of models and the next start while the disk is full.
+const RESERVE_BYTES: u64 = 1 << 20;
+
 /// All records of the service; clones share everything.
 #[derive(Debug, Clone)]
 pub struct Records {
     database: Database,
+    /// None for a database server.
+    reserve: Option<Arc<Reserve>>,
 }
 
 impl Records {
     /// Opens the database, creates the file of SQLite if it is missing, and migrates the schema.
     ///
     /// # Errors
-    /// If the database cannot be reached or opened, refuses the login, or comes from a newer version.
+    /// If the database cannot be reached or opened, refuses the login, comes from a newer version, or has no room on its disk.
     pub async fn open(at: &RecordsAt, file: &Path, clock: Clock) -> Result<Records> {
-        let database = connect::open(at, file, clock).await?;
-        Ok(Records { database })
+        if let RecordsAt::Postgres(_) = at {
+            let database = connect::open(at, file, clock).await?;
+            let reserve = None;
+            return Ok(Records { database, reserve });
+        }
+        let reserve = Arc::new(Reserve::new(file.with_extension("reserve"), RESERVE_BYTES));
+        let open = async || -> Result<Records> {
+            let records = Records {
+                database: connect::open(at, file, clock.clone()).await?,
+                reserve: Some(Arc::clone(&reserve)),
+            };
+            // The start goes on to write.
+            records.check_writes().await?;
+            Ok(records)
+        };
+        let opened = match open().await {
+            Err(error) if error.is_full() && reserve.free() => open().await,
+            opened => opened,
+        };
+        opened.map_err(|error| match error {
+            error if error.is_full() => RecordsError::DiskFull {
+                file: file.to_owned(),
+            },
+            error => error,
+        })
+    }
+
+    /// Keeps disk space for deletions, if there is room for it.
+    pub fn keep_reserve(&self) {
+        if let Some(reserve) = &self.reserve {
+            reserve.keep();
+        }
+    }
+
+    /// Gives the kept disk space back; false if there is none.
+    pub fn free_reserve(&self) -> bool {
+        self.reserve.as_ref().is_some_and(|reserve| reserve.free())
     }
 
     /// New records of a test: in a folder, or in the database of the test run.

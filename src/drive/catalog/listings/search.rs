@@ -217,7 +217,7 @@ async fn look_for_name(catalog: &Arc<Catalog>, family: Family, name: &str, known
 async fn find_by_name(catalog: &Arc<Catalog>, family: Family, name: &str) -> bool {
     let found = match split_id(name) {
         Some((_, id)) => find_by_id(catalog, family, id).await,
-        None => find_by_query(catalog, family, &original_name(name)).await,
+        None => find_by_query(catalog, family, name).await,
     };
     found.unwrap_or_else(|error| {
         tracing::debug!(error = %error, "a single name could not be looked up");
@@ -234,9 +234,9 @@ async fn find_by_id(catalog: &Arc<Catalog>, family: Family, id: u64) -> DriveRes
 }
 
 /// All objects of the name are stored together, so that the lowest id gets the name. If there may be more of
-/// them than one page holds, the listing decides.
+/// them than one page holds, or if the name may stand for two names of the service, the listing decides.
 async fn find_by_query(catalog: &Arc<Catalog>, family: Family, wanted: &str) -> DriveResult<bool> {
-    if wanted.is_empty() || wanted.contains('"') || wanted.len() > MAX_QUERY_BYTES {
+    if wanted.contains('"') || wanted.len() > MAX_QUERY_BYTES || original_name(wanted) != wanted {
         return Ok(false);
     }
     let began = Instant::now();

@@ -3,11 +3,8 @@
 use serde_json::{Map, Value};
 
 use crate::outbox::names;
-use crate::outbox::texts::parse_json;
+use crate::outbox::texts::{NAME_MAX_CHARS, is_name, parse_json};
 use crate::wire::strict_json;
-
-/// The longest name of an embed, in characters.
-const NAME_MAX_CHARS: usize = 255;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbedText {
@@ -56,10 +53,6 @@ pub fn parse(file: &str, text: &[u8]) -> Result<EmbedText, String> {
             "{file} has {other:?}, which an embed does not know; the viewer's settings go into \"config\""
         )),
     }
-}
-
-fn is_name(name: &str) -> bool {
-    !name.trim().is_empty() && name.chars().count() <= NAME_MAX_CHARS
 }
 
 /// The viewer's settings as the service expects them: the JSON text of an object of strings.

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use crate::outbox::jobs::text::{Settings, read_settings, take_tags};
-use crate::outbox::texts::parse_json;
+use crate::outbox::texts::{NAME_MAX_CHARS, is_name, parse_json};
 use crate::wire::AssetId;
 
 /// Maximum number of items in one request.
@@ -72,8 +72,12 @@ fn item_of(name: &str, item: Value) -> Result<ManyItem, String> {
     let tags = take_tags(name, &mut config)?;
     let export_name = match config.shift_remove("exportName") {
         None | Some(Value::Null) => None,
-        Some(Value::String(text)) if !text.is_empty() => Some(text),
-        Some(_) => return Err(format!("{name}: \"exportName\" must be a string")),
+        Some(Value::String(text)) if is_name(&text) => Some(text),
+        Some(_) => {
+            return Err(format!(
+                "{name}: \"exportName\" must be a string of 1 to {NAME_MAX_CHARS} characters"
+            ));
+        }
     };
     Ok(ManyItem {
         model,

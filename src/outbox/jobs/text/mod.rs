@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use self::embed::EmbedText;
 use self::many::ManyItem;
 use crate::outbox::ids::JobFolder;
-use crate::outbox::texts::{not_a_preset, parse_json};
+use crate::outbox::texts::{NAME_MAX_CHARS, is_name, not_a_preset, parse_json, shortened};
 use crate::wire::{NotedPreset, OptimizerConfig, PresetId, PresetText};
 
 /// The longest tag, in characters.
@@ -29,12 +29,13 @@ pub enum Request {
 /// Parses a text for its folder.
 pub fn read(folder: JobFolder, name: &str, text: &[u8]) -> Result<Request, String> {
     match folder {
-        JobFolder::Optimize(_) => parse(name, text).map(Request::Optimize),
+        JobFolder::Optimize(_) => read_job(name, text).map(Request::Optimize),
         JobFolder::Multi => many::parse(name, text).map(Request::Many),
         JobFolder::Embeds(_) | JobFolder::RapidEmbeds(_) => {
             embed::parse(name, text).map(Request::Embed)
         }
     }
+    .map_err(shortened)
 }
 
 /// The text of an optimization.
@@ -70,6 +71,10 @@ impl Settings {
 
 /// Parses the text of an optimization.
 pub fn parse(name: &str, text: &[u8]) -> Result<JobText, String> {
+    read_job(name, text).map_err(shortened)
+}
+
+fn read_job(name: &str, text: &[u8]) -> Result<JobText, String> {
     let Value::Object(mut map) = parse_json(name, text)? else {
         return Err(format!(
             "{name} is no job: it must be a JSON object, a configuration or {{\"preset\": \"<name>\"}}"
@@ -117,8 +122,10 @@ fn read_settings(name: &str, mut map: Map<String, Value>) -> Result<Settings, St
 fn take_settings(name: &str, key: &str, value: Value) -> Result<Settings, String> {
     let wrong = |wants: &str| Err(format!("{name}: {key:?} must be {wants}"));
     match (key, value) {
-        ("preset", Value::String(preset)) if !preset.is_empty() => Ok(Settings::PresetName(preset)),
-        ("preset", _) => wrong("the name of a preset"),
+        ("preset", Value::String(preset)) if is_name(&preset) => Ok(Settings::PresetName(preset)),
+        ("preset", _) => wrong(&format!(
+            "the name of a preset, of 1 to {NAME_MAX_CHARS} characters"
+        )),
         (_, value) => {
             let id = match &value {
                 Value::Number(number) => number.as_u64(),
@@ -159,7 +166,9 @@ fn take_tags(name: &str, map: &mut Map<String, Value>) -> Result<Vec<String>, St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outbox::texts::is_sendable;
+    use crate::outbox::ids::OwnerFolder;
+    use crate::outbox::texts::{is_sendable, parse_config, preset_named};
+    use crate::wire::AssetId;
 
     fn parsed(text: &str) -> Result<JobText, String> {
         parse("web.json", text.as_bytes())
@@ -252,6 +261,35 @@ mod tests {
             let error = parsed(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_refusal_is_short_whatever_the_text_quotes() {
+        let long = "n".repeat(4 << 20);
+        let asset = OwnerFolder::Asset(AssetId(7));
+        let table = [
+            (JobFolder::Optimize(asset), r#"{"preset":"LONG"}"#),
+            (JobFolder::Optimize(asset), r#"{"preset":"a","LONG":1}"#),
+            (JobFolder::Optimize(asset), r#"{"config":{},"LONG":1}"#),
+            (JobFolder::Optimize(asset), r#"{"LONG":1,"LONG":1}"#),
+            (JobFolder::Embeds(asset), r#"{"name":"LONG"}"#),
+            (JobFolder::Embeds(asset), r#"{"LONG":1}"#),
+            (JobFolder::Multi, r#"{"optimizations":[],"LONG":1}"#),
+            (
+                JobFolder::Multi,
+                r#"{"optimizations":[{"model_id":7,"config":{"preset":"a","exportName":"LONG"}}]}"#,
+            ),
+        ];
+        for (folder, text) in table {
+            let whole = text.replace("LONG", &long);
+            let refused = read(folder, "web.json", whole.as_bytes()).unwrap_err();
+            assert!(refused.len() < 1000, "{text}: {} bytes", refused.len());
+        }
+        let text = format!(r#"{{"LONG":1,"{long}":1,"config":{{}}}}"#);
+        let refused = parse_config("web.json", text.as_bytes()).unwrap_err();
+        assert!(refused.len() < 1000, "{} bytes", refused.len());
+        let refused = preset_named(&long, &[], &[]).unwrap_err();
+        assert!(refused.len() < 1000, "{} bytes", refused.len());
     }
 
     #[test]
