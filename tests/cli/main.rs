@@ -17,6 +17,7 @@ mod sandbox;
 mod setup;
 #[path = "../support/skip.rs"]
 mod skip;
+mod small_disk;
 #[path = "../support/square_glb.rs"]
 mod square_glb;
 mod stdout;

@@ -331,7 +331,8 @@ impl<'a> Build<'a> {
         let (state, reasons) = match (failure, &results) {
             (Some(why), _) => (BuiltState::Failed, vec![why.to_owned()]),
             (None, None) => {
-                let why = "it changes while it is read; build again when it is whole";
+                let changes = "it changes while it is read; build again when it is whole";
+                let why = queue.gave_up().unwrap_or(changes);
                 (BuiltState::Failed, vec![why.to_owned()])
             }
             (None, Some(_)) => {

@@ -7,6 +7,7 @@
 mod file_system;
 mod queue;
 mod record;
+mod room;
 mod shown;
 mod work;
 
@@ -202,13 +203,15 @@ async fn watch(args: &WatchArgs, queue: &mut Queue) -> Result<Exit> {
         queue.read_presets();
         queue.start(&stop)?;
         queue.rest();
-        if args.once && queue.is_idle() {
-            if plan.is_fresh {
+        if args.once && (queue.is_idle() || queue.gave_up().is_some()) {
+            if plan.is_fresh || queue.gave_up().is_some() {
                 return Ok(queue.conclude());
             }
             plan.look_now();
             continue;
         }
+        let wake = plan.at.min(Instant::now() + PRESET_PERIOD);
+        let wake = queue.next_try().map_or(wake, |next| next.min(wake));
         tokio::select! {
             () = stop.cancelled() => {
                 queue.stop().await;
@@ -219,7 +222,7 @@ async fn watch(args: &WatchArgs, queue: &mut Queue) -> Result<Exit> {
                 queue.settle(events).await?;
                 plan.is_fresh = false;
             }
-            () = tokio::time::sleep_until(plan.at.min(Instant::now() + PRESET_PERIOD)) => {}
+            () = tokio::time::sleep_until(wake) => {}
         }
     }
 }
@@ -241,7 +244,9 @@ pub(super) async fn work_off(
         }
         loop {
             queue.start(stop)?;
-            if queue.rests() {
+            let next_try = queue.next_try();
+            let is_over = queue.gave_up().is_some() || (queue.rests() && next_try.is_none());
+            if is_over {
                 break;
             }
             tokio::select! {
@@ -253,7 +258,11 @@ pub(super) async fn work_off(
                     let keys = queue.settle(events).await?;
                     made(queue, &keys)?;
                 }
+                () = tokio::time::sleep_until(next_try.unwrap_or_else(Instant::now)), if next_try.is_some() => {}
             }
+        }
+        if queue.gave_up().is_some() {
+            break;
         }
     }
     queue.rest();

@@ -15,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 use super::super::bring::{BringStep, Bringer, Double, Look};
 use super::super::chosen_preset::Config;
 use super::super::control::{Lacking, commit_at};
-use super::super::exit::sentence;
 use super::super::exported_files::name_exports;
 use super::super::models_of_folder::{ModelPreset, Source, on_drive};
 use super::super::mounted::{self, CommandRefused, MountedDrive};
@@ -25,6 +24,7 @@ use super::super::settings::Span;
 use super::super::wait::{State, wait_for};
 use super::super::watch_engine::{EngineTurns, TurnModel};
 use super::record::{Record, Upload};
+use super::room::NotMade;
 use super::shown::while_shown;
 use crate::drive::StatusWord;
 use crate::fuse::shell_quoted;
@@ -112,7 +112,7 @@ pub(super) enum WorkEvent {
         entry: String,
         preset: String,
         folder: PathBuf,
-        outcome: Result<(), String>,
+        outcome: Result<(), NotMade>,
     },
     /// Nothing more comes of this job.
     Over { entry: String },
@@ -221,12 +221,23 @@ fn report(
         Some(name) => name_exports(folder, &name),
         None => Ok(()),
     });
+    let outcome = made.map_err(|error| NotMade::of(&error, folder));
+    send(events, job, preset, folder, outcome);
+}
+
+fn send(
+    events: &mpsc::UnboundedSender<WorkEvent>,
+    job: &Job,
+    preset: &ModelPreset,
+    folder: &Path,
+    outcome: Result<(), NotMade>,
+) {
     // Without a receiver the program is ending.
     let _ = events.send(WorkEvent::Made {
         entry: job.source.entry.clone(),
         preset: preset.label.clone(),
         folder: folder.to_owned(),
-        outcome: made.map_err(|error| sentence(&error)),
+        outcome,
     });
 }
 
@@ -258,10 +269,9 @@ fn drive(
             }
         }
         Err(error) => {
-            let why = sentence(&error);
             for (preset, folder) in &job.makes {
-                let failed = Err(anyhow::anyhow!(why.clone()));
-                report(events, &job, preset, folder, failed);
+                let not_made = NotMade::of(&error, folder);
+                send(events, &job, preset, folder, Err(not_made));
             }
         }
     }
