@@ -3,6 +3,7 @@
 mod bad_arguments;
 mod build;
 mod completions;
+mod interrupted;
 mod json;
 #[path = "../support/json_schema.rs"]
 mod json_schema;

@@ -15,7 +15,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap_complete::engine::ArgValueCompleter;
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecursiveMode, Watcher as _};
@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::completers;
 use super::exit::{Exit, WrongUse};
-use super::interrupts::Interrupts;
+use super::interrupts::{Interrupted, Interrupts};
 use super::models_of_folder::ModelPreset;
 use super::mounted::MountedDrive;
 use super::output;
@@ -213,9 +213,14 @@ async fn watch(args: &WatchArgs, queue: &mut Queue) -> Result<Exit> {
         let wake = plan.at.min(Instant::now() + PRESET_PERIOD);
         let wake = queue.next_try().map_or(wake, |next| next.min(wake));
         tokio::select! {
+            // First: what an interrupted command reports is no failure.
+            biased;
             () = stop.cancelled() => {
                 queue.stop().await;
-                return Ok(if args.once { Exit::Failed } else { Exit::Done });
+                return match args.once {
+                    true => Err(Interrupted.into()),
+                    false => Ok(Exit::Done),
+                };
             }
             Some(()) = changes.recv(), if !plan.is_change_known => plan.note_change(),
             events = queue.finished() => {
@@ -246,13 +251,15 @@ pub(super) async fn work_off(
             queue.start(stop)?;
             let next_try = queue.next_try();
             let is_over = queue.gave_up().is_some() || (queue.rests() && next_try.is_none());
-            if is_over {
+            if is_over && !stop.is_cancelled() {
                 break;
             }
             tokio::select! {
+                // First, as above.
+                biased;
                 () = stop.cancelled() => {
                     queue.stop().await;
-                    bail!("interrupted; the same command goes on with what is left");
+                    return Err(Interrupted.into());
                 }
                 events = queue.finished() => {
                     let keys = queue.settle(events).await?;
@@ -275,6 +282,7 @@ fn end_late(stop: &CancellationToken) {
     tokio::spawn(async move {
         stop.cancelled().await;
         tokio::time::sleep(LAST_END).await;
+        output::failed(None, &Interrupted.into());
         std::process::exit(Exit::Failed.code().into());
     });
 }

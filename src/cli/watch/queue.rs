@@ -196,6 +196,9 @@ impl Queue {
             .map(|seen| seen.source.clone())
             .collect();
         for source in due {
+            if stop.is_cancelled() {
+                break;
+            }
             // Large models are not overtaken without end.
             if !max.has_room(self.running.len(), &source) {
                 break;

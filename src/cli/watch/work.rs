@@ -16,6 +16,7 @@ use super::super::bring::{BringStep, Bringer, Double, Look};
 use super::super::chosen_preset::Config;
 use super::super::control::{Lacking, commit_at};
 use super::super::exported_files::name_exports;
+use super::super::interrupts;
 use super::super::models_of_folder::{ModelPreset, Source, on_drive};
 use super::super::mounted::{self, CommandRefused, MountedDrive};
 use super::super::progress::Progress;
@@ -232,6 +233,10 @@ fn send(
     folder: &Path,
     outcome: Result<(), NotMade>,
 ) {
+    // What an interrupted command could not read is no failure.
+    if outcome.is_err() && interrupts::check().is_err() {
+        return;
+    }
     // Without a receiver the program is ending.
     let _ = events.send(WorkEvent::Made {
         entry: job.source.entry.clone(),
