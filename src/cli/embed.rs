@@ -11,7 +11,7 @@ use clap_complete::engine::ArgValueCompleter;
 use url::Url;
 
 use crate::client::is_loopback_host;
-use crate::drive::{EMBED_LISTED_WITHIN, StatusWord};
+use crate::drive::{EMBED_LISTED_WITHIN, StatusWord, ends_in_id};
 use crate::fuse::shell_quoted;
 use crate::web_url::web_url;
 
@@ -218,7 +218,7 @@ fn make(asked: &OneEmbed<'_>, model: &Path) -> Result<PathBuf> {
         }
         // The page of that embed was removed. Its text stays, and the same text is sent once, unless it is run again.
         control::run_again(&text)?;
-    } else if let Err(error) = fs::write(&text, "{}\n") {
+    } else if let Err(error) = fs::write(&text, text_for(&model_name(model)?)) {
         match mounted::why(&text).ok().flatten() {
             Some(why) => bail!("{}: {why}", shell_quoted(asked.path)),
             None => return Err(explain_at(&text, error)),
@@ -226,6 +226,19 @@ fn make(asked: &OneEmbed<'_>, model: &Path) -> Result<PathBuf> {
     }
     wait_until_made(asked, &text, begun)?;
     listed(asked, &link, begun)
+}
+
+/// The name of the model that an embed shows, and so that of its page.
+fn model_name(model: &Path) -> Result<String> {
+    let whole = fs::canonicalize(model).map_err(|error| explain_at(model, error))?;
+    let name = whole.file_name().unwrap_or_default().to_string_lossy();
+    let without_id = name.rsplit_once('~').filter(|_| ends_in_id(&name));
+    Ok(without_id.map_or_else(|| name.to_string(), |(stem, _)| stem.to_owned()))
+}
+
+/// The text of an embed of this name with the default viewer.
+fn text_for(name: &str) -> String {
+    format!("{}\n", serde_json::json!({ "name": name }))
 }
 
 /// Waits until the service has made the embed of a text.
