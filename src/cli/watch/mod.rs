@@ -4,6 +4,7 @@
 //! One task looks ([`super::models_of_folder`]), keeps the records ([`record`]) and decides; the work itself is done by others, a
 //! few models at a time. A kill at any moment loses no result and makes none twice.
 
+mod due;
 mod file_system;
 mod queue;
 mod record;
@@ -32,6 +33,7 @@ use super::output;
 use super::settings::Span;
 use super::watch_engine::{EngineArgs, EngineTurns};
 use crate::fuse::shell_quoted;
+pub(super) use due::{DoneBefore, Due};
 pub(super) use queue::{Key, Queue, Settings};
 pub(super) use work::{Back, DriveNames};
 
@@ -148,6 +150,18 @@ fn open(args: &WatchArgs) -> Result<Queue> {
 /// # Errors
 /// If results there would be taken for models: it is one of the folders of models, or above one, or in a drive.
 pub(super) fn folder_of_results(out: &Path, models: &[PathBuf], option: &str) -> Result<PathBuf> {
+    // Before it is made: in a drive that would be a model.
+    checked_folder_of_results(out, models, option)?;
+    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    checked_folder_of_results(out, models, option)
+}
+
+/// The same without making it.
+pub(super) fn checked_folder_of_results(
+    out: &Path,
+    models: &[PathBuf],
+    option: &str,
+) -> Result<PathBuf> {
     if let Ok(drive) = MountedDrive::of(out) {
         return Err(WrongUse(format!(
             "results in {} would be taken for new models of the drive {}, and uploaded; choose a folder outside of it \
@@ -157,8 +171,10 @@ pub(super) fn folder_of_results(out: &Path, models: &[PathBuf], option: &str) ->
         ))
         .into());
     }
-    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    let whole = out.canonicalize()?;
+    let whole = match out.exists() {
+        true => out.canonicalize()?,
+        false => std::path::absolute(out)?,
+    };
     if models.iter().any(|dir| dir.starts_with(&whole)) {
         return Err(WrongUse(format!(
             "results in {} would be taken for new models; choose another folder for {option}",

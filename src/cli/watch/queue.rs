@@ -74,6 +74,8 @@ pub(in crate::cli) struct Queue {
     /// Names of models of the drive that have the files of a model of the folder under another name.
     taken_in_drive: BTreeSet<String>,
     running: BTreeSet<String>,
+    /// How many texts of presets were new in the drive.
+    new_texts: usize,
     room_wait: Option<RoomWait>,
     /// Entries of the folder that cannot be models, and were named.
     left_out: BTreeSet<PathBuf>,
@@ -106,6 +108,7 @@ impl Queue {
             look_at_drive: None,
             taken_in_drive: BTreeSet::new(),
             running: BTreeSet::new(),
+            new_texts: 0,
             room_wait: None,
             left_out: BTreeSet::new(),
             failed: BTreeMap::new(),
@@ -358,7 +361,6 @@ impl Queue {
         drive: &MountedDrive,
         dirs: &[PathBuf],
     ) -> DrivePlace {
-        let own = on_drive::folder(drive.root(), &source.stem);
         let mut found = || -> Result<Found> {
             let look = match self.look_at_drive.take() {
                 Some(look) => look,
@@ -367,13 +369,9 @@ impl Queue {
             let look = self.look_at_drive.insert(look);
             look.step(source, &look.others(), &mut self.taken_in_drive)
         };
-        match found() {
-            Ok(Found::Own(step)) => DrivePlace::Bring(step, own),
-            Ok(Found::Other(name)) => {
-                DrivePlace::Bring(BringStep::OtherName, own.with_file_name(name))
-            }
-            Err(error) => DrivePlace::Bring(BringStep::Fail(error), own),
-        }
+        let found = found().unwrap_or_else(|error| Found::Own(BringStep::Fail(error)));
+        let (step, name) = found.placed(&source.stem);
+        DrivePlace::Bring(step, on_drive::folder(drive.root(), &name))
     }
 
     /// Where an earlier run put the same bytes and the drive still has them, else under a free name.
@@ -469,7 +467,8 @@ impl Queue {
         let mut over = BTreeSet::new();
         for event in events {
             match event {
-                WorkEvent::Over { entry } => {
+                WorkEvent::Over { entry, new_texts } => {
+                    self.new_texts += new_texts;
                     over.insert(entry);
                 }
                 WorkEvent::Copied { entry } => {
@@ -540,6 +539,11 @@ impl Queue {
         }
         eprintln!("assetfs: {entry} waits: {why}. It and the models after it are tried again.");
         self.room_wait = Some(RoomWait::new(why));
+    }
+
+    /// How many texts of presets this run has put into the drive that were not there; each costs a point.
+    pub(in crate::cli) fn new_texts(&self) -> usize {
+        self.new_texts
     }
 
     /// When the work that waits for room is tried again.
@@ -804,7 +808,7 @@ impl Queue {
         }
         let ended = async {
             while !self.running.is_empty() {
-                if let Some(WorkEvent::Over { entry }) = self.events.recv().await {
+                if let Some(WorkEvent::Over { entry, .. }) = self.events.recv().await {
                     self.running.remove(&entry);
                 }
             }

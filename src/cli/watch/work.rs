@@ -17,7 +17,7 @@ use super::super::chosen_preset::Config;
 use super::super::control::{Lacking, commit_at};
 use super::super::exported_files::name_exports;
 use super::super::interrupts;
-use super::super::models_of_folder::{ModelPreset, Source, on_drive};
+use super::super::models_of_folder::{KnownTexts, ModelPreset, Source, on_drive};
 use super::super::mounted::{self, CommandRefused, MountedDrive};
 use super::super::progress::Progress;
 use super::super::result_facts::ResultFacts;
@@ -72,6 +72,8 @@ pub(in crate::cli) enum Back {
 pub(in crate::cli) struct DriveBack {
     pub(super) drive: MountedDrive,
     pub(super) names: DriveNames,
+    /// The texts of presets that have a result, when the run begins.
+    known: Arc<KnownTexts>,
 }
 
 /// Which models of the drive those of a folder are.
@@ -116,7 +118,11 @@ pub(super) enum WorkEvent {
         outcome: Result<(), NotMade>,
     },
     /// Nothing more comes of this job.
-    Over { entry: String },
+    Over {
+        entry: String,
+        /// How many texts of presets it put into the drive that were not there; each costs a point.
+        new_texts: usize,
+    },
 }
 
 impl Back {
@@ -127,7 +133,17 @@ impl Back {
         names: DriveNames,
     ) -> Result<Back> {
         let drive = MountedDrive::at_or_only(mount, command)?;
-        Ok(Back::Drive(DriveBack { drive, names }))
+        let known = match &names {
+            // It counts nothing.
+            DriveNames::Free => KnownTexts::default(),
+            DriveNames::Own(_) => KnownTexts::of(&drive),
+        };
+        let known = Arc::new(known);
+        Ok(Back::Drive(DriveBack {
+            drive,
+            names,
+            known,
+        }))
     }
 
     /// The models of the drive that have the names of models of the folders; see [`Double`].
@@ -136,6 +152,7 @@ impl Back {
             Back::Drive(DriveBack {
                 drive,
                 names: DriveNames::Own(dirs),
+                ..
             }) => Ok(Look::of(dirs, drive)?.doubles(&BTreeSet::new())),
             Back::Drive(_) | Back::Engine(_) => Ok(Vec::new()),
         }
@@ -172,7 +189,7 @@ impl Back {
                 });
             }
             Back::Drive(back) => {
-                tokio::task::spawn_blocking(move || drive(back.drive, job, &progress, &events));
+                tokio::task::spawn_blocking(move || drive(back, job, &progress, &events));
             }
         }
     }
@@ -208,6 +225,7 @@ async fn engine(
     }
     let _ = events.send(WorkEvent::Over {
         entry: job.source.entry.clone(),
+        new_texts: 0,
     });
 }
 
@@ -249,13 +267,14 @@ fn send(
 /// Copies the model in, drops the presets, waits, and copies the results out. Each step that an earlier run made is
 /// found and not made again: the drive itself says what it has.
 fn drive(
-    drive: MountedDrive,
+    back: DriveBack,
     mut job: Job,
     progress: &Progress,
     events: &mpsc::UnboundedSender<WorkEvent>,
 ) {
     let entry = job.source.entry.clone();
-    let uploaded = upload(drive, &mut job, progress, || {
+    let mut new_texts = 0;
+    let uploaded = upload(back.drive, &mut job, progress, || {
         let entry = entry.clone();
         drop(events.send(WorkEvent::Copied { entry }))
     });
@@ -264,7 +283,12 @@ fn drive(
             let dropped: Vec<Result<PathBuf>> = job
                 .makes
                 .iter()
-                .map(|(preset, _)| preset.drop_into(&model))
+                .map(|(preset, _)| {
+                    let is_new = back.known.lacks(&model, preset);
+                    let dropped = preset.drop_into(&model);
+                    new_texts += usize::from(is_new && dropped.is_ok());
+                    dropped
+                })
                 .collect();
             for ((preset, folder), dropped) in job.makes.iter().zip(dropped) {
                 let made = dropped.and_then(|text| {
@@ -280,7 +304,7 @@ fn drive(
             }
         }
     }
-    let _ = events.send(WorkEvent::Over { entry });
+    let _ = events.send(WorkEvent::Over { entry, new_texts });
 }
 
 /// The model's folder in the drive, complete.
