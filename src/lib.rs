@@ -5,6 +5,7 @@
 
 mod address_reach;
 mod backoff;
+mod disk_room;
 pub mod factory_presets;
 mod running_program;
 

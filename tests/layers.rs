@@ -154,7 +154,6 @@ const SERVICE: &[&[&str]] = &[
         "page",
         "presets",
         "proxies",
-        "room",
         "trace",
         "web_url",
     ],

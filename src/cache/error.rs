@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::disk_room::is_disk_full;
 use crate::durable::DurableError;
 
 #[derive(Debug, thiserror::Error)]
@@ -54,12 +55,4 @@ impl CacheError {
             source,
         }
     }
-}
-
-/// Whether the disk or the user's quota is full.
-pub(super) fn is_disk_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-    )
 }

@@ -10,6 +10,7 @@ use clap::{ArgMatches, Parser};
 
 use super::exit::Exit;
 use super::output;
+use super::preset_names::PRESET_LIST;
 
 /// The arguments of this process, and whether its command has the option `--quiet`. Ends the process for help, and for wrong
 /// arguments.
@@ -44,9 +45,10 @@ fn refuse(error: &clap::Error) -> ! {
 
 fn explained(mut error: clap::Error) -> clap::Error {
     if lacks_preset(&error) {
-        let tip = "add --preset 'Web Viewer', or --preset FILE with a configuration; `assetfs optimize --list-presets` \
-                   lists the presets that have a name";
-        let tips = ContextValue::StyledStrs(vec![tip.to_owned().into()]);
+        let tip = format!(
+            "add --preset 'Web Viewer', or --preset FILE with a configuration; {PRESET_LIST} lists the presets that have a name"
+        );
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
         error.insert(ContextKind::Suggested, tips);
         return error;
     }

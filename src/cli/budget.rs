@@ -4,9 +4,11 @@
 use std::str::FromStr;
 
 use assetfs_formats::warnings::WarningKind;
+use clap_complete::engine::ArgValueCandidates;
 use serde::Deserialize;
 use serde_with::DeserializeFromStr;
 
+use super::completers;
 use super::result_facts::ResultFacts;
 use super::settings::ByteSize;
 use super::table::{bytes, grouped};
@@ -25,7 +27,7 @@ pub(super) struct Budget {
     #[arg(long, value_name = "SCORE")]
     pub(super) min_similarity: Option<Score>,
     /// Fail if a result has a warning of this kind; can be given several times. docs/engine.md lists the codes
-    #[arg(long, value_name = "CODE")]
+    #[arg(long, value_name = "CODE", add = ArgValueCandidates::new(completers::warning_codes))]
     pub(super) deny: Vec<DeniedWarning>,
 }
 

@@ -8,14 +8,11 @@ use serde_json::{Map, Value};
 
 use super::engine_settings;
 use super::exit::WrongUse;
-use super::this_build::PRESET_LIST;
-use crate::factory_presets::{FACTORY, FactoryPreset};
+use super::preset_names::{PRESET_LIST, plain, unknown};
+use crate::factory_presets::FACTORY;
 use crate::given_files;
 use crate::outbox::{JobSettings, parse_job_text};
 use crate::wire::PresetText;
-
-/// Minimum similarity of suggested names, from 0 (nothing in common) to 1 (equal).
-const ALIKE: f64 = 0.8;
 
 /// A configuration of the engine.
 pub(super) type Config = Map<String, Value>;
@@ -24,12 +21,27 @@ pub(super) type Config = Map<String, Value>;
 ///
 /// An existing file takes precedence over a name. A text that looks like a path is never a name.
 pub(super) fn choose(preset: &str) -> Result<Config> {
-    let path = Path::new(preset);
-    let looks_like_a_path = preset.contains('/') || PresetText::is_file_name(preset);
-    if path.is_file() || looks_like_a_path {
-        return of_file(path);
+    match is_name(preset) {
+        true => by_name(preset),
+        false => of_file(Path::new(preset)),
     }
-    by_name(preset)
+}
+
+/// Whether a preset is given by its name.
+fn is_name(preset: &str) -> bool {
+    let looks_like_a_path = preset.contains('/') || PresetText::is_file_name(preset);
+    !Path::new(preset).is_file() && !looks_like_a_path
+}
+
+/// Refuses a name that neither a factory preset nor one of the presets `own` has.
+pub(super) fn check_name(preset: &str, own: &[String]) -> Result<(), WrongUse> {
+    let own = own.iter().map(String::as_str);
+    let is_factory = || FACTORY.iter().any(|it| plain(it.name) == plain(preset));
+    if !is_name(preset) || is_factory() || own.clone().any(|name| name == preset) {
+        return Ok(());
+    }
+    let factory = FACTORY.iter().map(|preset| preset.name);
+    Err(unknown(preset, own.chain(factory)))
 }
 
 fn of_file(path: &Path) -> Result<Config> {
@@ -60,51 +72,8 @@ fn by_name(name: &str) -> Result<Config> {
     let wanted = plain(name);
     match FACTORY.iter().find(|preset| plain(preset.name) == wanted) {
         Some(preset) => Ok(preset.config().0),
-        None => Err(WrongUse(unknown(name)).into()),
+        None => Err(unknown(name, FACTORY.iter().map(|preset| preset.name)).into()),
     }
-}
-
-/// A name without case and separators.
-fn plain(name: &str) -> String {
-    let words = name.split(|c: char| !c.is_alphanumeric());
-    let words: Vec<String> = words
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect();
-    words.join(" ")
-}
-
-fn unknown(name: &str) -> String {
-    let near = near(name);
-    let hint = if near.is_empty() {
-        format!("{PRESET_LIST} lists them; a JSON file is possible, too")
-    } else {
-        format!("did you mean {}?", near.join(" or "))
-    };
-    format!("there is no factory preset `{name}`; {hint}")
-}
-
-/// The names most similar to `name`, best first.
-fn near(name: &str) -> Vec<String> {
-    let wanted = plain(name);
-    let likeness = |preset: &FactoryPreset| {
-        let known = plain(preset.name);
-        if !wanted.is_empty() && known.contains(&wanted) {
-            1.0
-        } else {
-            strsim::jaro_winkler(&known, &wanted)
-        }
-    };
-    let mut found: Vec<(f64, &FactoryPreset)> = FACTORY
-        .iter()
-        .map(|preset| (likeness(preset), preset))
-        .filter(|(likeness, _)| *likeness >= ALIKE)
-        .collect();
-    found.sort_by(|one, two| two.0.total_cmp(&one.0));
-    let names = found.into_iter().take(3);
-    names
-        .map(|(_, preset)| format!("`{}`", preset.name))
-        .collect()
 }
 
 #[cfg(test)]
@@ -117,22 +86,6 @@ mod tests {
     fn names_are_found_in_any_case_and_any_spelling_of_their_words() {
         for name in ["Web Viewer", "web viewer", "WEB-VIEWER", "web_viewer"] {
             assert_eq!(choose(name).unwrap(), FACTORY[0].config().0, "{name}");
-        }
-    }
-
-    #[test]
-    fn a_wrong_name_is_answered_with_near_ones() {
-        for (name, near) in [
-            ("Web Veiwer", "did you mean `Web Viewer`"),
-            ("mobil ar", "did you mean `Mobile AR`"),
-            (
-                "marketplace",
-                "`Marketplace Standard` or `Marketplace Small`",
-            ),
-            ("zzz", "--list-presets"),
-        ] {
-            let said = choose(name).unwrap_err().to_string();
-            assert!(said.contains(near), "{name}: {said}");
         }
     }
 
@@ -155,7 +108,7 @@ mod tests {
             ("{", "is not JSON"),
             ("[]", "must be a JSON object"),
             ("{}", "is empty: give a configuration"),
-            (r#"{"preset": "nope"}"#, "no factory preset `nope`"),
+            (r#"{"preset": "nope"}"#, "no preset `nope`"),
             (
                 r#"{"preset_id": 1234}"#,
                 "no factory preset with the id 1234",

@@ -1,14 +1,17 @@
-//! What the shell completions know beside commands and options: presets, the models of mounted drives, and paths.
+//! What the shell completions know beside commands and options: presets, codes of warnings, the models and tags of mounted
+//! drives, and paths.
 //!
 //! A completion must never make a shell wait. So nothing is started, no service is asked, and what reads a folder, which
 //! may be on a drive or a server that does not answer, has half a second.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use assetfs_formats::warnings::WarningKind;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 
 use super::files::is_json;
@@ -60,6 +63,37 @@ pub(super) fn models(current: &OsStr) -> Vec<CompletionCandidate> {
     found
 }
 
+/// Completions for a tag: those of the models of mounted drives.
+pub(super) fn tags(current: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = current.to_string_lossy().into_owned();
+    let tags = in_time(move || tags_of(&fuse::own_mounts().unwrap_or_default(), &typed));
+    tags.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// The tags of drives that begin with a text.
+fn tags_of(drives: &[PathBuf], typed: &str) -> Vec<String> {
+    let lists = drives.iter().flat_map(|root| {
+        ["rawmodels", "rapidmodels"].map(|family| root.join(family).join(".assetfs/tags"))
+    });
+    let texts: Vec<String> = lists
+        .flat_map(|list| fs::read_to_string(list).ok())
+        .collect();
+    let tags = texts.iter().flat_map(|text| text.lines());
+    let tags: BTreeSet<&str> = tags.filter(|tag| tag.starts_with(typed)).collect();
+    tags.into_iter()
+        .take(MAX_NAMES)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Completions for the code of a warning.
+pub(super) fn warning_codes() -> Vec<CompletionCandidate> {
+    let kinds = WarningKind::ALL.iter();
+    kinds
+        .map(|kind| CompletionCandidate::new(kind.name()).help(Some(kind.row().meaning.into())))
+        .collect()
+}
+
 fn paths_with(
     current: &OsStr,
     take: impl Fn(&Path) -> bool + Send + Sync + 'static,
@@ -109,6 +143,22 @@ mod tests {
             names.iter().any(|name| name == "Web Viewer Light"),
             "{names:?}"
         );
+    }
+
+    #[test]
+    fn tags_are_those_of_both_kinds_of_models_each_once() {
+        let drive = tempfile::tempdir().unwrap();
+        for (family, tags) in [
+            ("rawmodels", "oak\nred oak\n"),
+            ("rapidmodels", "oak\nold\n"),
+        ] {
+            let folder = drive.path().join(family).join(".assetfs");
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("tags"), tags).unwrap();
+        }
+        let drives = [drive.path().to_owned(), drive.path().join("gone")];
+        assert_eq!(tags_of(&drives, "o"), ["oak", "old"]);
+        assert_eq!(tags_of(&drives, "").len(), 3);
     }
 
     #[test]

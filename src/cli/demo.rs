@@ -24,6 +24,7 @@ use super::before_after::{rows, score_row};
 use super::completers;
 use super::exit::Exit;
 use super::exit::WrongUse;
+use super::preset_names::unknown;
 use super::settings;
 use super::table::{counted, table};
 use super::wait;
@@ -227,10 +228,8 @@ impl Demo {
         ));
         if let Err(error) = fs::copy(&source, self.job()) {
             if error.kind() == io::ErrorKind::NotFound {
-                bail!(
-                    "there is no factory preset `{preset}`; there are: {}",
-                    self.presets().join(", ")
-                );
+                let known = self.presets();
+                return Err(unknown(preset, known.iter().map(String::as_str)).into());
             }
             return Err(error).with_context(|| format!("cannot drop {preset}"));
         }

@@ -11,7 +11,7 @@ use clap_complete::engine::ArgValueCompleter;
 use url::Url;
 
 use crate::client::is_loopback_host;
-use crate::drive::{EMBED_LISTED_WITHIN, StatusWord};
+use crate::drive::{EMBED_LISTED_WITHIN, StatusWord, ends_in_id};
 use crate::fuse::shell_quoted;
 use crate::web_url::web_url;
 
@@ -211,7 +211,7 @@ fn links_in(folder: &Path) -> Result<Vec<PathBuf>> {
 fn make(asked: &OneEmbed<'_>, folder: &Path) -> Result<(PathBuf, bool)> {
     let begun = Instant::now();
     let (text, link) = (folder.join(TEXT), folder.join(LINK));
-    let mut is_new = write_text(asked, &text)?;
+    let mut is_new = write_text(asked, &text, folder.parent().unwrap_or(folder))?;
     let _turn = wait_for_turn(asked, &text, begun)?;
     if let Some(page) = page_in(folder)? {
         return Ok((page, is_new));
@@ -228,8 +228,9 @@ fn make(asked: &OneEmbed<'_>, folder: &Path) -> Result<(PathBuf, bool)> {
 }
 
 /// Writes the text of the embed, which sends it; false if there is one, which an earlier call or another one has sent.
-fn write_text(asked: &OneEmbed<'_>, text: &Path) -> Result<bool> {
-    match File::create_new(text).and_then(|mut file| file.write_all(b"{}\n")) {
+fn write_text(asked: &OneEmbed<'_>, text: &Path, model: &Path) -> Result<bool> {
+    let bytes = text_for(&model_name(model)?);
+    match File::create_new(text).and_then(|mut file| file.write_all(bytes.as_bytes())) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => match mounted::why(text).ok().flatten() {
@@ -258,6 +259,19 @@ fn wait_for_turn(asked: &OneEmbed<'_>, text: &Path, begun: Instant) -> Result<Fi
         }
         std::thread::sleep(POLL_PERIOD);
     }
+}
+
+/// The name of the model that an embed shows, and so that of its page.
+fn model_name(model: &Path) -> Result<String> {
+    let whole = fs::canonicalize(model).map_err(|error| explain_at(model, error))?;
+    let name = whole.file_name().unwrap_or_default().to_string_lossy();
+    let without_id = name.rsplit_once('~').filter(|_| ends_in_id(&name));
+    Ok(without_id.map_or_else(|| name.to_string(), |(stem, _)| stem.to_owned()))
+}
+
+/// The text of an embed of this name with the default viewer.
+fn text_for(name: &str) -> String {
+    format!("{}\n", serde_json::json!({ "name": name }))
 }
 
 /// Waits until the service has made the embed of a text.

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use md5::{Digest as _, Md5};
 use serde::de::DeserializeOwned;
 
+use super::interrupts;
 use crate::given_files;
 use crate::outbox::ContentHasher;
 
@@ -136,6 +137,7 @@ pub(super) fn lines_from_drive<T: DeserializeOwned>(path: &Path) -> Result<Vec<T
 fn read_parts(mut file: File, path: &Path, mut take: impl FnMut(&[u8]) -> bool) -> Result<()> {
     let mut part = vec![0; PART_BYTES];
     loop {
+        interrupts::check()?;
         match file.read(&mut part) {
             Ok(0) => return Ok(()),
             Ok(len) if !take(&part[..len]) => return Ok(()),

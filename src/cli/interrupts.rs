@@ -1,9 +1,27 @@
 //! The signals that end a command.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+
+/// A signal has asked the command to end.
+static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// The command was asked to end before it was done.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted; the same command goes on with what is left")]
+pub(super) struct Interrupted;
+
+/// Fails once a signal has asked the command to end. Work that blocks for long asks it now and then, because nothing else
+/// stops it.
+pub(super) fn check() -> Result<(), Interrupted> {
+    match IS_INTERRUPTED.load(Ordering::Relaxed) {
+        true => Err(Interrupted),
+        false => Ok(()),
+    }
+}
 
 /// Ctrl-C and SIGTERM. While this exists, they do not end the process directly, so unfinished results are always
 /// removed.
@@ -28,6 +46,7 @@ impl Interrupts {
                 _ = self.interrupt.recv() => {}
                 _ = self.terminate.recv() => {}
             }
+            IS_INTERRUPTED.store(true, Ordering::Relaxed);
             stop.cancel();
         });
     }

@@ -50,6 +50,7 @@ mod page_link;
 mod pages;
 mod preset;
 mod preset_list;
+mod preset_names;
 mod progress;
 mod question;
 mod recover;

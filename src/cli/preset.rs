@@ -12,11 +12,12 @@ use super::block_on::block_on;
 use super::completers;
 use super::connect::ServiceArgs;
 use super::exit::{Exit, WrongUse};
+use super::preset_names::unknown;
 use super::{output, preset_list};
 use crate::client::{Client, Download, Priority};
 use crate::given_files;
 use crate::outbox::preset_named;
-use crate::wire::{PresetId, PresetText};
+use crate::wire::{PresetId, PresetNamed, PresetText, find_preset};
 
 /// List, show and export presets
 #[derive(Debug, clap::Args)]
@@ -122,6 +123,10 @@ async fn named(client: &Client, name: &str) -> Result<PresetId> {
     let factory = client.presets().factory(Priority::Interactive).await?;
     let own: Vec<_> = own.iter().map(|it| (it.name.as_str(), it.id)).collect();
     let factory: Vec<_> = factory.iter().map(|it| (it.name.as_str(), it.id)).collect();
+    if let PresetNamed::Nothing = find_preset(name, &own, &factory) {
+        let names = own.iter().chain(&factory).map(|(name, _)| *name);
+        return Err(unknown(name, names).into());
+    }
     preset_named(name, &own, &factory).map_err(|why| WrongUse(why).into())
 }
 

@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::event_log;
 use super::table::counted;
@@ -56,6 +59,10 @@ const MAX_RECENT: usize = 5;
 /// How long ago a job of these has ended at most.
 const RECENT_SECS: i64 = 3_600;
 
+/// How long `status` waits for these logs. The drive has those that were read before; others may need a service that does not
+/// answer, and are left out then.
+const PATIENCE: Duration = Duration::from_millis(500);
+
 /// The warnings of a result.
 pub(super) struct ResultWarnings {
     pub(super) path: PathBuf,
@@ -80,11 +87,21 @@ pub(super) fn of_recent_jobs(root: &Path, status: &MountStatus) -> Vec<ResultWar
             jobs.push(path);
         }
     }
-    let jobs = jobs.into_iter().take(MAX_RECENT);
-    let results = jobs.map(|text| text.with_extension(""));
-    results
-        .filter_map(|path| {
-            let warnings = warnings_of(&path);
+    jobs.truncate(MAX_RECENT);
+    let (read, logs) = mpsc::channel();
+    // Ends with the process, because nothing interrupts a read of a drive.
+    thread::spawn(move || {
+        for job in jobs {
+            let path = job.with_extension("");
+            // Without a receiver its time is over.
+            let _ = read.send((warnings_of(&path), path));
+        }
+    });
+    let end = Instant::now() + PATIENCE;
+    let next = || logs.recv_timeout(end.saturating_duration_since(Instant::now()));
+    let in_time = std::iter::from_fn(|| next().ok());
+    in_time
+        .filter_map(|(warnings, path)| {
             Some(ResultWarnings {
                 line: joined(&path, &warnings)?,
                 codes: codes_of(&warnings),

@@ -75,6 +75,14 @@ fn check_is_model(drive: &MountedDrive, model: &Path) -> Result<()> {
     .into())
 }
 
+/// What the texts of a run may cost that has not looked for results of the same bytes and settings.
+pub(super) fn cost_at_most(texts: u64) -> String {
+    format!(
+        "Running the presets costs at most {}.",
+        counted(texts, "point")
+    )
+}
+
 /// What the texts of a dry run cost.
 pub(super) fn say_cost(texts: usize) {
     eprintln!("running them costs {}", counted(texts as u64, "point"));

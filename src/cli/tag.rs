@@ -29,11 +29,18 @@ pub(super) struct TagArgs {
         long = "add",
         short,
         value_name = "TAG",
+        add = ArgValueCompleter::new(completers::tags),
         required_unless_present = "removed"
     )]
     added: Vec<String>,
     /// Remove this tag; can be given several times
-    #[arg(long = "remove", short, id = "removed", value_name = "TAG")]
+    #[arg(
+        long = "remove",
+        short,
+        id = "removed",
+        value_name = "TAG",
+        add = ArgValueCompleter::new(completers::tags)
+    )]
     removed: Vec<String>,
     #[command(flatten)]
     form: ListForm,

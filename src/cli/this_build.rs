@@ -5,12 +5,6 @@ use super::exit::WrongUse;
 /// The engine, the local service, and the commands that need them.
 pub(super) const HAS_LOCAL_SERVICE: bool = cfg!(feature = "local-service");
 
-/// What lists the factory presets, for messages.
-pub(super) const PRESET_LIST: &str = match HAS_LOCAL_SERVICE {
-    true => "`assetfs optimize --list-presets`",
-    false => "the folder `presets/factory` of a drive",
-};
-
 /// Refuses what only a build with the local service can do; `asked` names it.
 pub(super) fn check_local_service(asked: &str) -> Result<(), WrongUse> {
     match HAS_LOCAL_SERVICE {

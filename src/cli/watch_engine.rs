@@ -5,12 +5,13 @@
 //! process that has done others is done again in a process of its own, so what is reported is never the fault of
 //! another model.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use tempfile::TempDir;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::chosen_preset::Config;
 use super::optimize::{EngineMemory, EngineSettings, PlannedTask, facts_of, worker};
 use super::progress::Progress;
+use crate::disk_room::check_room;
 use crate::locks::Locked;
 use crate::service::{
     KeptTask, KeptWorker, Outcome, TaskFolders, WorkerError, WorkerLimits, Workers,
@@ -163,7 +165,21 @@ impl EngineTurns {
 
 impl EngineTurn {
     /// Optimizes the model of this turn with `config` into the folder `out`; see [`EngineSettings::run`].
+    ///
+    /// # Errors
+    /// One with an error of the system among its causes if the disk of `out` is full.
     pub(super) async fn run(
+        &mut self,
+        config: &Config,
+        (model, out): (TurnModel<'_>, &Path),
+        progress: &Progress,
+        stop: &CancellationToken,
+    ) -> Result<()> {
+        let working = self.work(config, (model, out), progress, stop);
+        working.await.map_err(|error| disk_full_of(error, out))
+    }
+
+    async fn work(
         &mut self,
         config: &Config,
         (model, out): (TurnModel<'_>, &Path),
@@ -262,11 +278,27 @@ impl WarmWorker {
                 Ok(KeptOutcome::Done(report))
             }
             Ok((Outcome::Stopped, _)) => bail!("interrupted; nothing was written"),
+            // Its message may name what it could not write. What it has written is still there, and fills the disk.
+            Ok((Outcome::Failed(_), _)) if check_room(self.folder.path()).is_err() => {
+                Err(WorkerError::DiskFull).context(cannot)
+            }
             Ok((Outcome::Failed(failure), _)) if !is_used => bail!("{cannot}: {}", failure.reason),
             // Memory may have been short for a moment, or another model was the cause.
             Ok(_) | Err(WorkerError::Killed { .. }) => Ok(KeptOutcome::DoAgain),
             Err(error) => Err(error).context(cannot),
         }
+    }
+}
+
+/// A worker says with its exit code alone that its disk is full: here it becomes the error of the system for that.
+fn disk_full_of(error: Error, out: &Path) -> Error {
+    match error.downcast_ref::<WorkerError>() {
+        Some(WorkerError::DiskFull) => {
+            let folder = out.parent().unwrap_or(out).display();
+            let full = Error::new(io::Error::from(io::ErrorKind::StorageFull));
+            full.context(format!("cannot write to {folder}"))
+        }
+        _ => error,
     }
 }
 

@@ -131,6 +131,24 @@ impl ClientError {
         }
     }
 
+    /// What it says about the service: the message without the object of the request, which the requests of others that
+    /// meet the same service do not have.
+    pub fn about_service(&self) -> String {
+        match self {
+            Self::Timeout { after, .. } => {
+                format!("the service did not answer within {} s", after.as_secs())
+            }
+            Self::LostReply { reason, .. } => format!("a reply was lost: {reason}"),
+            Self::Protocol { reason, .. } => format!("invalid reply from the service: {reason}"),
+            Self::TooLarge { limit_bytes, .. } => {
+                format!("a reply is larger than {limit_bytes} bytes")
+            }
+            Self::Expired { .. } => "a signed URL has expired or was rejected".to_owned(),
+            Self::CutShort { reason, .. } => format!("a transfer stopped early: {reason}"),
+            _ => self.to_string(),
+        }
+    }
+
     /// A connection failure.
     pub(super) fn no_connection(reason: String) -> Self {
         Self::Unavailable {

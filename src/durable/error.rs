@@ -4,6 +4,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::disk_room::is_disk_full;
+
 #[derive(Debug, thiserror::Error)]
 pub enum DurableError {
     #[error("could not {doing} {}", path.display())]
@@ -107,12 +109,7 @@ impl DurableError {
 
     /// Whether the disk or the user's quota is full.
     pub fn is_disk_full(&self) -> bool {
-        self.io_error().is_some_and(|error| {
-            matches!(
-                error.kind(),
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-            )
-        })
+        self.io_error().is_some_and(|error| is_disk_full(error))
     }
 }
 

@@ -14,7 +14,7 @@ use super::config::ServiceConfig;
 use super::files::{BucketError, FilesError};
 use super::queue::FaultPause;
 use super::records::RecordsError;
-use super::room::check_room;
+use crate::disk_room::check_room;
 
 /// How long the records and the file store may take to answer.
 pub const PROBE_TIMEOUT: Duration = Duration::from_secs(2);

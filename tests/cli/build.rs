@@ -34,8 +34,19 @@ fn build(bench: &Bench, args: &[&str]) -> Ran {
 fn built(bench: &Bench, args: &[&str], code: i32) -> Vec<(String, String, String)> {
     let ran = build(bench, &[args, &["--json"]].concat()).expect(code);
     let text = |line: &Value, key: &str| line[key].as_str().unwrap().to_owned();
-    let lines = check_lines("build", &ran.out()).into_iter();
+    let mut lines = check_lines("build", &ran.out());
+    let sum = lines.pop().expect("the sum");
+    let of = |state: &str| lines.iter().filter(|it| it["built"] == state).count();
+    for state in ["up_to_date", "over_budget", "failed"] {
+        assert_eq!(sum[state], of(state), "{sum}");
+    }
+    assert_eq!(sum["made"], of("made") + of("would_be_made"), "{sum}");
+    assert!(
+        sum.get("points").is_none(),
+        "the engine costs nothing: {sum}"
+    );
     lines
+        .into_iter()
         .map(|line| {
             (
                 text(&line, "model"),
@@ -496,4 +507,94 @@ fn two_builds_of_one_folder_do_not_run_at_once() {
         "{}",
         ran.err()
     );
+}
+
+/// Everything below a folder, with its bytes.
+fn snapshot(bench: &Bench) -> String {
+    let listed = Command::new("sh")
+        .args([
+            "-c",
+            "find . -printf '%p %T@\\n' | sort; find . -type f -exec md5sum {} + | sort",
+        ])
+        .current_dir(bench.path(""))
+        .output()
+        .unwrap();
+    String::from_utf8(listed.stdout).unwrap()
+}
+
+/// What a dry run would make, and why; it changes nothing.
+fn would_be_made(bench: &Bench) -> Vec<(String, String)> {
+    let before = snapshot(bench);
+    let ran = build(bench, &["--dry-run", "--json"]).expect(0);
+    assert_eq!(snapshot(bench), before, "a dry run changes nothing");
+    let lines = check_lines("build", &ran.out());
+    let text = |line: &Value, key: &str| line[key].as_str().unwrap().to_owned();
+    let made = lines.iter().filter(|line| line["built"] == "would_be_made");
+    let made = made.map(|line| {
+        (
+            format!("{} {}", text(line, "model"), text(line, "preset")),
+            text(line, "why"),
+        )
+    });
+    let made: Vec<(String, String)> = made.collect();
+    let sum = lines.last().unwrap();
+    assert_eq!(
+        (&sum["dry_run"], &sum["made"]),
+        (&true.into(), &made.len().into())
+    );
+    made
+}
+
+#[test]
+fn a_dry_run_says_what_would_be_made_and_why_and_is_right() {
+    let bench = bench(TWO_PRESETS, 2);
+    let all = |why: &str| {
+        ["m0.glb phone", "m0.glb web", "m1.glb phone", "m1.glb web"]
+            .map(|name| (name.to_owned(), why.to_owned()))
+            .to_vec()
+    };
+    let one = |name: &str, why: &str| vec![(name.to_owned(), why.to_owned())];
+    assert_eq!(would_be_made(&bench), all("new"));
+    assert!(!bench.path("dist").exists());
+    build(&bench, &[]).expect(0);
+    assert_eq!(would_be_made(&bench), []);
+    // Touched, but not changed.
+    bench.write("models/m0.glb", &numbered_glb(0));
+    assert_eq!(would_be_made(&bench), []);
+    fs::remove_file(bench.path("dist/m0.web.glb")).unwrap();
+    assert_eq!(would_be_made(&bench), one("m0.glb web", "files_changed"));
+    build(&bench, &[]).expect(0);
+    bench.write("phone.json", br#"{"limits":{"faces":{"percentage":60}}}"#);
+    let phones = ["m0.glb phone", "m1.glb phone"].map(|name| one(name, "preset_changed"));
+    assert_eq!(would_be_made(&bench), phones.concat());
+    build(&bench, &[]).expect(0);
+    bench.write("models/m1.glb", &numbered_glb(7));
+    let changed = ["m1.glb phone", "m1.glb web"].map(|name| one(name, "model_changed"));
+    assert_eq!(would_be_made(&bench), changed.concat());
+    let said = build(&bench, &["-n"]).expect(0).out();
+    for line in [
+        "m1.glb (web): would be made: the model has changed",
+        "4 results: 2 up to date, 2 would be made",
+    ] {
+        assert!(said.contains(line), "{said}");
+    }
+    // What is gone is named, and what would be removed.
+    fs::remove_file(bench.path("models/m1.glb")).unwrap();
+    assert!(
+        build(&bench, &["-n"])
+            .expect(0)
+            .err()
+            .contains("2 results of models or presets that are gone")
+    );
+    let said = build(&bench, &["-n", "--prune"]).expect(0).out();
+    assert!(
+        said.contains("would be removed: ") && said.contains("dist/m1.web.glb"),
+        "{said}"
+    );
+    assert!(bench.path("dist/m1.web.glb").exists());
+    // What fails is tried again, and is said to be.
+    bench.write("models/m2.glb", b"no model");
+    build(&bench, &[]).expect(1);
+    let failed = ["m2.glb phone", "m2.glb web"].map(|name| one(name, "failed_before"));
+    assert_eq!(would_be_made(&bench), failed.concat());
 }

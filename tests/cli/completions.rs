@@ -48,6 +48,15 @@ fn bash_completes_commands_options_and_presets() {
 }
 
 #[test]
+fn bash_completes_the_codes_of_warnings() {
+    for command in ["build", "wait", "optimize"] {
+        let codes = offered(&["assetfs", command, "--deny", "miss"]);
+        assert_eq!(codes, ["missing-file"], "{command}");
+    }
+    assert!(offered(&["assetfs", "build", "--deny", ""]).len() > 9);
+}
+
+#[test]
 fn a_completion_takes_no_time() {
     // The first one reads the program from the disk.
     offered(&["assetfs", "wait", ""]);

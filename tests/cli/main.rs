@@ -3,6 +3,7 @@
 mod bad_arguments;
 mod build;
 mod completions;
+mod interrupted;
 mod json;
 #[path = "../support/json_schema.rs"]
 mod json_schema;
@@ -17,6 +18,7 @@ mod sandbox;
 mod setup;
 #[path = "../support/skip.rs"]
 mod skip;
+mod small_disk;
 #[path = "../support/square_glb.rs"]
 mod square_glb;
 mod stdout;

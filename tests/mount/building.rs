@@ -323,3 +323,41 @@ fn zips_and_models_of_several_files_that_another_machine_sent_are_found_and_not_
     let scans = stored.iter().filter(|asset| asset["name"] == "scan");
     assert_eq!(scans.count(), 2);
 }
+
+/// The sum of a build with `--json`.
+fn sum_of(fixture: &Fixture, args: &[&str]) -> serde_json::Value {
+    let args = [&["build", "--json"], args].concat();
+    let output = assetfs(fixture, &args).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    check_lines("build", &text(&output.stdout)).pop().unwrap()
+}
+
+#[test]
+fn a_dry_run_says_what_a_build_costs_at_most_and_a_build_what_it_has_cost() {
+    needs_fuse!();
+    let fixture = project(3);
+    let dry = ["--dry-run"];
+    let sum = sum_of(&fixture, &dry);
+    assert_eq!((&sum["made"], &sum["points"]), (&json!(3), &json!(3)));
+    assert_eq!(counts(&fixture), (0, 0), "nothing was sent");
+    assert!(!fixture.scratch.path().join("dist").exists());
+    // Two of them are sent and paid by another command.
+    fs::remove_file(fixture.scratch.path().join("models/m2.glb")).unwrap();
+    let sync = ["sync", "models", "mnt", "--preset", "half.json"];
+    let planned = assetfs(&fixture, &[&sync[..], &["--dry-run"]].concat());
+    let said = run(planned);
+    let cost = "Running the presets costs at most 2 points.";
+    assert!(said.contains(cost), "{said}");
+    run(&mut assetfs(&fixture, &sync));
+    for model in ["m0", "m1"] {
+        fixture.wait(&format!("rawmodels/{model}/optimize/half.json"));
+    }
+    put(&fixture, "m2", 2);
+    assert_eq!(sum_of(&fixture, &dry)["points"], 1);
+    let sum = sum_of(&fixture, &[]);
+    assert_eq!((&sum["made"], &sum["points"]), (&json!(3), &json!(1)));
+    let sum = sum_of(&fixture, &[]);
+    assert_eq!((&sum["up_to_date"], &sum["points"]), (&json!(3), &json!(0)));
+    let said = run(&mut assetfs(&fixture, &["build", "-n"]));
+    assert!(said.contains("costs at most 0 points"), "{said}");
+}

@@ -182,6 +182,10 @@ fn embed_prints_the_address_of_a_result_and_makes_one_embed() {
         );
     }
     assert_eq!(fs::read_dir(fixture.path("embeds")).unwrap().count(), 1);
+    // The page has the name of what it shows.
+    let name = page.file_name().unwrap().to_str().unwrap();
+    let model = rapid.file_name().unwrap().to_str().unwrap();
+    assert_eq!(name, format!("{model}.html"));
     // A model that no viewer can show, and what is no model.
     for (path, code, said) in [
         ("rawmodels/chair", 1, "is no glb, which a viewer needs"),

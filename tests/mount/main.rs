@@ -44,6 +44,7 @@ mod s3;
 mod samba;
 mod samples;
 mod secrets;
+mod silent_service;
 #[path = "../support/skip.rs"]
 mod skip;
 #[path = "../support/square_glb.rs"]

@@ -12,10 +12,11 @@ use std::sync::atomic::Ordering;
 
 use super::OpenObject;
 use crate::cache::block_map::{Claim, block_cost};
-use crate::cache::error::{CacheError, is_disk_full};
+use crate::cache::error::CacheError;
 use crate::cache::key::{BLOCK_LEN_BYTES, block_range};
 use crate::cache::map_file::{MapHeader, write_slots};
 use crate::cache::object_file::chunk_cost;
+use crate::disk_room::is_disk_full;
 
 /// Maximum number of pieces in one write (UIO_MAXIOV).
 const MAX_PIECES: usize = 1024;
@@ -94,7 +95,7 @@ impl OpenObject {
         let cost = run.clone().map(|it| block_cost(it, self.key.size)).sum();
         self.host.reserve(cost)?;
         let mut stored = self.put(run.clone(), pieces);
-        if stored.as_ref().is_err_and(is_disk_full) && self.host.evict(cost) > 0 {
+        if stored.as_ref().is_err_and(|error| is_disk_full(error)) && self.host.evict(cost) > 0 {
             stored = self.put(run, pieces);
         }
         match stored {

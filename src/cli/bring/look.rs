@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::super::files;
 use super::super::models_of_folder::content::{Content, compare, files_of, is_under_other_name};
-use super::super::models_of_folder::{NewFiles, Source};
+use super::super::models_of_folder::{KnownTexts, ModelPreset, NewFiles, Source};
 use super::super::mounted::{self, MountedDrive, explain_at};
 use super::super::replace::is_unfinished;
 use crate::drive::{DraftStatus, StatusWord, ends_in_id};
@@ -91,6 +91,40 @@ pub(in crate::cli) enum Found {
     /// Under its own name.
     Own(BringStep),
     Other(String),
+}
+
+impl Found {
+    /// What has to be done, and the name that the model has or gets; `own` is its own.
+    pub(in crate::cli) fn placed(self, own: &str) -> (BringStep, String) {
+        match self {
+            Found::Own(step) => (step, own.to_owned()),
+            Found::Other(name) => (BringStep::OtherName, name),
+        }
+    }
+}
+
+impl BringStep {
+    /// Where the model is before this step.
+    pub(in crate::cli) fn place<'p>(&'p self, model: &'p Path) -> &'p Path {
+        match self {
+            BringStep::Rename(draft) => draft,
+            _ => model,
+        }
+    }
+
+    /// Whether the text of a preset is a new one for the model after this step, which is paid.
+    pub(in crate::cli) fn needs_text(
+        &self,
+        model: &Path,
+        preset: &ModelPreset,
+        known: &KnownTexts,
+    ) -> bool {
+        match self {
+            BringStep::Fail(_) => false,
+            BringStep::Bring(_, Brings::New | Brings::Changed) => true,
+            _ => known.lacks(self.place(model), preset),
+        }
+    }
 }
 
 /// What a drive has, when a run begins.

@@ -16,6 +16,7 @@ use super::build_file;
 #[command(after_help = "Example: assetfs build\n\
     Example: assetfs build game/assetfs.toml --prune --junit report.xml\n\
     Example: assetfs build --drive ~/assets --max-bytes 2M\n\
+    Example: assetfs build --drive ~/assets --dry-run\n\
     A file to begin with:\n\
     \n  \
       # A folder, or a list of them: each folder, model file and zip in it is a model.\n  \
@@ -42,6 +43,9 @@ pub(in crate::cli) struct BuildArgs {
     /// Have this mounted drive do the work, without MOUNT the usual one
     #[arg(long, value_name = "MOUNT")]
     pub(super) drive: Option<Option<PathBuf>>,
+    /// Only say what would be made and why, and with a drive how many points at most
+    #[arg(long, short = 'n', conflicts_with = "junit")]
+    pub(super) dry_run: bool,
     /// Remove results whose model or preset is gone
     #[arg(long)]
     pub(super) prune: bool,

@@ -7,6 +7,7 @@
 
 mod args;
 mod build_file;
+mod dry;
 mod output_name;
 mod publish;
 mod report;
@@ -21,9 +22,13 @@ use super::exit::{Exit, sentence};
 use super::output;
 
 pub(super) fn run(args: &BuildArgs) -> Result<Exit> {
+    if args.dry_run {
+        return dry::run(args);
+    }
     let end = run::build(args).unwrap_or_else(|error| BuildEnd {
         built: Vec::new(),
         doubles: Vec::new(),
+        points: None,
         ended: Err(error),
     });
     let (all, ended) = (end.built, end.ended);
@@ -31,6 +36,10 @@ pub(super) fn run(args: &BuildArgs) -> Result<Exit> {
     if !all.is_empty() {
         report::print(&all, args.quiet);
         report::print_doubles(&end.doubles, args.quiet);
+        let exit = ended
+            .as_ref()
+            .map_or(Exit::Failed, |()| report::exit_of(&all));
+        report::print_sum(&all, end.points, false, exit);
     }
     let why = ended.as_ref().err().map(sentence);
     let written = match &args.junit {

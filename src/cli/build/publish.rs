@@ -67,10 +67,14 @@ pub(super) struct Publisher {
 }
 
 impl Publisher {
-    /// Reads the records in the folder `records`; `out` is the folder of results. Both exist.
+    /// Reads the records in the folder `records`; `out` is the folder of results.
     pub(super) fn open(out: &Path, records: &Path) -> Result<Publisher> {
         let mut known = BTreeMap::new();
-        for entry in fs::read_dir(records).with_context(|| records.display().to_string())? {
+        let entries = match fs::read_dir(records) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            entries => Some(entries.with_context(|| records.display().to_string())?),
+        };
+        for entry in entries.into_iter().flatten() {
             let path = entry?.path();
             if !files::is_json(&path) {
                 continue;

@@ -14,6 +14,8 @@ use super::super::exit::Exit;
 use super::super::output;
 use super::super::result_facts::ResultFacts;
 use super::super::table::{bytes, counted, grouped, table_below};
+use super::super::watch::Due;
+use crate::drive::StatusWord;
 use crate::fuse::shell_quoted;
 
 /// The command, as reports name it.
@@ -30,6 +32,8 @@ pub(super) struct Built {
     pub(super) facts: Option<ResultFacts>,
     /// Why it failed, and what of its budget it exceeds.
     pub(super) reasons: Vec<String>,
+    /// Why a dry run would make it.
+    pub(super) due: Option<Due>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +44,8 @@ pub(super) enum BuiltState {
     UpToDate,
     OverBudget,
     Failed,
+    /// In a dry run.
+    WouldBeMade,
 }
 
 impl BuiltState {
@@ -49,6 +55,7 @@ impl BuiltState {
             BuiltState::UpToDate => "up to date",
             BuiltState::OverBudget => "over budget",
             BuiltState::Failed => "failed",
+            BuiltState::WouldBeMade => "would be made",
         }
     }
 
@@ -75,6 +82,7 @@ impl Built {
             files: Vec::new(),
             facts: None,
             reasons: vec![why.to_owned()],
+            due: None,
         }
     }
 
@@ -125,16 +133,47 @@ pub(super) fn print(all: &[Built], quiet: bool) {
         .iter()
         .filter(|built| match quiet {
             true => built.state.is_failure(),
-            false => built.state != BuiltState::UpToDate,
+            false => !matches!(built.state, BuiltState::UpToDate | BuiltState::WouldBeMade),
         })
         .peekable();
     if shown.peek().is_some() {
         print!("{}", table_below(&head, shown.map(row)));
     }
-    for built in all.iter().filter(|built| built.state.is_failure()) {
-        println!("{}: {}", built.name(), built.reason());
+    for built in all {
+        match built.due {
+            Some(due) if !quiet => {
+                println!("{}: would be made: {}", built.name(), due.words());
+            }
+            None if built.state.is_failure() => println!("{}: {}", built.name(), built.reason()),
+            Some(_) | None => {}
+        }
     }
     println!("{}", summary(all));
+}
+
+/// The sum of `--json`. `points` is what a run through a drive has cost, or would cost at most.
+pub(super) fn print_sum(all: &[Built], points: Option<usize>, is_dry: bool, exit: Exit) {
+    if !output::is_json() {
+        return;
+    }
+    let count = |state| all.iter().filter(|built| built.state == state).count();
+    let made = match is_dry {
+        true => BuiltState::WouldBeMade,
+        false => BuiltState::Made,
+    };
+    let mut sum = json!({
+        "state": output::state_after(exit),
+        "dry_run": is_dry,
+        "made": count(made),
+        "up_to_date": count(BuiltState::UpToDate),
+        "over_budget": count(BuiltState::OverBudget),
+        "failed": count(BuiltState::Failed),
+        "exit": exit.code(),
+    });
+    if let Some(points) = points {
+        sum["points"] = points.into();
+    }
+    output::line(sum);
 }
 
 /// Says which models of the drive have the names of models that were built.
@@ -176,6 +215,7 @@ fn summary(all: &[Built]) -> String {
         BuiltState::UpToDate,
         BuiltState::OverBudget,
         BuiltState::Failed,
+        BuiltState::WouldBeMade,
     ];
     let count = |state| all.iter().filter(|built| built.state == state).count();
     let parts = states.map(|state| (count(state), state.words()));
@@ -201,7 +241,10 @@ fn print_line(built: &Built) {
     let mut line = json!({
         "model": built.model,
         "preset": built.preset,
-        "state": output::state_after(exit),
+        "state": match built.state {
+            BuiltState::WouldBeMade => json!(StatusWord::NotSent),
+            _ => json!(output::state_after(exit)),
+        },
         "built": built.state.words().replace(' ', "_"),
         "files": built.files.iter().map(|file| file.to_string_lossy()).collect::<Vec<_>>(),
         "bytes": facts.bytes,
@@ -211,6 +254,9 @@ fn print_line(built: &Built) {
         "warning_codes": codes,
         "exit": exit.code(),
     });
+    if let Some(due) = built.due {
+        line["why"] = json!(due);
+    }
     if !built.reasons.is_empty() {
         line["reason"] = built.reason().into();
     }
@@ -276,7 +322,7 @@ fn suite<'a>(
                 .with_attribute(("classname", preset));
             let case = case.with_attribute(("name", built.model.as_str()));
             let element = match built.state {
-                BuiltState::Made | BuiltState::UpToDate => {
+                BuiltState::Made | BuiltState::UpToDate | BuiltState::WouldBeMade => {
                     case.write_empty()?;
                     continue;
                 }
@@ -354,6 +400,7 @@ mod tests {
             files: Vec::new(),
             facts: None,
             reasons: reasons.iter().map(|it| (*it).to_owned()).collect(),
+            due: None,
         }
     }
 

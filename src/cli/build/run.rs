@@ -28,7 +28,10 @@ use crate::durable::DirLock;
 use crate::fuse::shell_quoted;
 
 /// The folder with records and logs, in the folder of results.
-const FOLDER: &str = ".assetfs-build";
+pub(super) const FOLDER: &str = ".assetfs-build";
+
+/// The command, for an error that has to name it with each drive.
+pub(super) const DRIVE_COMMAND: &str = "build --drive";
 
 /// A build under way.
 struct Build<'a> {
@@ -37,6 +40,8 @@ struct Build<'a> {
     publisher: Publisher,
     /// What was made in this run.
     made: BTreeSet<Key>,
+    /// How many texts of presets were new in the drive.
+    new_texts: usize,
     /// Why results that were made could not be moved to their names.
     not_published: BTreeMap<Key, String>,
     _lock: DirLock,
@@ -46,6 +51,8 @@ struct Build<'a> {
 pub(super) struct BuildEnd {
     pub(super) built: Vec<Built>,
     pub(super) doubles: Vec<Double>,
+    /// How many it has cost, if a drive did the work.
+    pub(super) points: Option<usize>,
     /// Whether results that are gone were removed, if that was asked for; or why nothing was built.
     pub(super) ended: Result<()>,
 }
@@ -67,6 +74,7 @@ pub(super) fn build(args: &BuildArgs) -> Result<BuildEnd> {
     // A drive's uploads and jobs go on without this process; the records say where to go on.
     runtime.shutdown_background();
     let built = built?;
+    let points = matches!(back, Back::Drive(_)).then_some(build.new_texts);
     let ended = build.retract_gone(&built);
     if let Err(error) = build.publisher.keep_compared() {
         tracing::debug!(%error, "the next build reads all results once");
@@ -75,6 +83,7 @@ pub(super) fn build(args: &BuildArgs) -> Result<BuildEnd> {
         built,
         // They are a hint: a drive that is gone by now does not undo the build.
         doubles: back.doubles().unwrap_or_default(),
+        points,
         ended,
     })
 }
@@ -83,7 +92,7 @@ pub(super) fn build(args: &BuildArgs) -> Result<BuildEnd> {
 ///
 /// # Errors
 /// If one is missing or named twice.
-fn folders_of_models(file: &BuildFile) -> Result<Vec<PathBuf>> {
+pub(super) fn folders_of_models(file: &BuildFile) -> Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     for dir in &file.models {
         let shown = dir.display();
@@ -103,10 +112,13 @@ fn folders_of_models(file: &BuildFile) -> Result<Vec<PathBuf>> {
 /// # Errors
 /// If two models would be one model of a drive, or two results one file, also on systems that do not tell case apart: before
 /// anything is made or paid.
-fn check_names(file: &BuildFile, queues: &[Queue]) -> Result<()> {
+pub(super) fn check_names<'s>(
+    file: &BuildFile,
+    sources: impl IntoIterator<Item = &'s Source>,
+) -> Result<()> {
     let mut stems: BTreeMap<&str, &Path> = BTreeMap::new();
     let mut results: BTreeMap<String, (PathBuf, &Path, &str)> = BTreeMap::new();
-    for source in queues.iter().flat_map(Queue::sources) {
+    for source in sources {
         if let Some(other) = stems.insert(&source.stem, &source.path) {
             return Err(WrongUse(format!(
                 "{} and {} would be one result, because `name` has only their name without its ending; rename one of them",
@@ -142,7 +154,7 @@ fn check_names(file: &BuildFile, queues: &[Queue]) -> Result<()> {
     Ok(())
 }
 
-fn presets_of(file: &BuildFile) -> Result<Vec<ModelPreset>> {
+pub(super) fn presets_of(file: &BuildFile) -> Result<Vec<ModelPreset>> {
     let presets = file.presets.iter().map(|(label, preset)| {
         let export_name = Some(file.name.stem_of_preset(label));
         ModelPreset::new(preset.preset.clone(), label.clone(), export_name)
@@ -150,15 +162,45 @@ fn presets_of(file: &BuildFile) -> Result<Vec<ModelPreset>> {
     presets.collect()
 }
 
+/// The entries of the folders of models that cannot be models, as failures with each preset.
+pub(super) fn no_models(file: &BuildFile) -> Result<Vec<Built>> {
+    let mut all = Vec::new();
+    for dir in &file.models {
+        for (path, why) in left_out(dir)? {
+            let labels = file.presets.keys().cloned();
+            all.extend(labels.map(|label| Built::failed(&path, label, why)));
+        }
+    }
+    Ok(all)
+}
+
+/// Where the results and records of a folder of models are. It is named after the folder.
+pub(super) fn folder_of_records(file: &BuildFile, dir: &Path) -> PathBuf {
+    let named = dir.strip_prefix(&file.folder).unwrap_or(dir);
+    let name = xxh3_64(named.as_os_str().as_encoded_bytes());
+    file.out.join(FOLDER).join(format!("results-{name:016x}"))
+}
+
+/// The budget of the results of a preset: options come before the preset's own, that before the general one.
+pub(super) fn budget_of(file: &BuildFile, args: &BuildArgs, label: &str) -> Budget {
+    let own = file.presets.get(label);
+    let own = own.map_or_else(Budget::default, |preset| preset.budget.clone());
+    args.budget.or(&own.or(&file.budget))
+}
+
+/// The drive that does the work, if one does: the one of a path, or the usual one.
+pub(super) fn drive_of<'a>(args: &'a BuildArgs, file: &'a BuildFile) -> Option<Option<&'a Path>> {
+    let given = args.drive.as_ref().map(|mount| mount.as_deref());
+    given.or_else(|| file.drive.as_deref().map(Some))
+}
+
 fn back(args: &BuildArgs, file: &BuildFile, models: &[PathBuf]) -> Result<Back> {
-    let drive = |mount: Option<&Path>| {
-        let names = DriveNames::Own(models.to_vec());
-        Back::drive(mount, "build --drive", names)
-    };
-    match (&args.drive, &file.drive) {
-        (Some(mount), _) => drive(mount.as_deref()),
-        (None, Some(mount)) => drive(Some(mount)),
-        (None, None) => {
+    match drive_of(args, file) {
+        Some(mount) => {
+            let names = DriveNames::Own(models.to_vec());
+            Back::drive(mount, DRIVE_COMMAND, names)
+        }
+        None => {
             let jobs = args.jobs.map(|jobs| jobs.get());
             Ok(Back::Engine(EngineTurns::new(
                 &args.engine,
@@ -182,6 +224,7 @@ impl<'a> Build<'a> {
             file,
             args,
             made: BTreeSet::new(),
+            new_texts: 0,
             not_published: BTreeMap::new(),
             _lock: lock,
         })
@@ -196,35 +239,21 @@ impl<'a> Build<'a> {
             queue.look()?;
             queues.push(queue);
         }
-        check_names(&self.file, &queues)?;
+        check_names(&self.file, queues.iter().flat_map(Queue::sources))?;
         let mut all = Vec::new();
         for mut queue in queues {
             self.run_folder(&mut queue, &stop).await?;
+            self.new_texts += queue.new_texts();
             all.extend(self.outcomes(&queue));
         }
-        for dir in &self.file.models {
-            for (path, why) in left_out(dir)? {
-                all.extend(
-                    self.labels()
-                        .into_iter()
-                        .map(|label| Built::failed(&path, label, why)),
-                );
-            }
-        }
+        all.extend(no_models(&self.file)?);
         all.sort_by(|a, b| (&a.model, &a.preset).cmp(&(&b.model, &b.preset)));
         Ok(all)
     }
 
     /// The queue of a folder of models. Its records are named after the folder.
     fn queue(&self, dir: &Path, presets: &[ModelPreset], back: &Back) -> Result<Queue> {
-        let base = self.file.folder.as_path();
-        let named = dir.strip_prefix(base).unwrap_or(dir);
-        let name = xxh3_64(named.as_os_str().as_encoded_bytes());
-        let out = self
-            .file
-            .out
-            .join(FOLDER)
-            .join(format!("results-{name:016x}"));
+        let out = folder_of_records(&self.file, dir);
         std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
         Queue::open(watch::Settings {
             dir: dir.canonicalize()?,
@@ -316,9 +345,8 @@ impl<'a> Build<'a> {
     fn outcomes(&self, queue: &Queue) -> Vec<Built> {
         let mut all = Vec::new();
         for source in queue.sources() {
-            for (label, preset) in &self.file.presets {
-                let budget = preset.budget.or(&self.file.budget);
-                let budget = self.args.budget.or(&budget);
+            for label in self.file.presets.keys() {
+                let budget = budget_of(&self.file, self.args, label);
                 all.push(self.outcome(queue, source, label, &budget));
             }
         }
@@ -334,7 +362,8 @@ impl<'a> Build<'a> {
         let (state, reasons) = match (failure, &results) {
             (Some(why), _) => (BuiltState::Failed, vec![why.to_owned()]),
             (None, None) => {
-                let why = "it changes while it is read; build again when it is whole";
+                let changes = "it changes while it is read; build again when it is whole";
+                let why = queue.gave_up().unwrap_or(changes);
                 (BuiltState::Failed, vec![why.to_owned()])
             }
             (None, Some(_)) => {
@@ -359,29 +388,7 @@ impl<'a> Build<'a> {
                 .collect(),
             facts,
             reasons,
-        }
-    }
-
-    /// Fails if `--prune` would remove more results than it may.
-    fn check_may_prune(&self, count: usize, is_empty: bool) -> Result<()> {
-        let all = self.publisher.keys().len();
-        let checked = removal_limit::check(count, all, is_empty, self.args.max_prune);
-        let Err(refused) = checked else {
-            return Ok(());
-        };
-        let results = counted(count as u64, "result");
-        match refused {
-            RemovalRefused::OverLimit(limit) => bail!(
-                "{results} would be removed because their models or presets are gone, and --max-prune allows {limit}; nothing was removed"
-            ),
-            RemovalRefused::Everything => bail!(
-                "there are no models, so --prune would remove all {results}; nothing was removed. If that is meant, add \
-                 --max-prune {count}"
-            ),
-            RemovalRefused::MoreThanHalf => bail!(
-                "{results} would be removed because their models or presets are gone, which is more than half; nothing was \
-                 removed. If that is meant, add --max-prune {count}"
-            ),
+            due: None,
         }
     }
 
@@ -391,22 +398,17 @@ impl<'a> Build<'a> {
             .iter()
             .map(|built| (built.model.clone(), built.preset.clone()))
             .collect();
-        let gone: Vec<Key> = self
-            .publisher
-            .keys()
+        let keys = self.publisher.keys();
+        let all = keys.len();
+        let gone: Vec<Key> = keys
             .into_iter()
             .filter(|key| !wanted.contains(key))
             .collect();
         if !self.args.prune {
-            if !gone.is_empty() && !self.args.quiet {
-                eprintln!(
-                    "{} of models or presets that are gone; --prune removes them",
-                    counted(gone.len() as u64, "result")
-                );
-            }
+            say_gone(gone.len(), self.args.quiet);
             return Ok(());
         }
-        self.check_may_prune(gone.len(), built.is_empty())?;
+        check_may_prune(gone.len(), all, built.is_empty(), self.args.max_prune)?;
         for key in &gone {
             let files = self.publisher.files(key);
             self.publisher.retract(key)?;
@@ -417,5 +419,42 @@ impl<'a> Build<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// Says how many results of models and presets there are that are gone.
+pub(super) fn say_gone(count: usize, is_quiet: bool) {
+    if count > 0 && !is_quiet {
+        eprintln!(
+            "{} of models or presets that are gone; --prune removes them",
+            counted(count as u64, "result")
+        );
+    }
+}
+
+/// Fails if `--prune` would remove more results than it may.
+pub(super) fn check_may_prune(
+    count: usize,
+    all: usize,
+    is_empty: bool,
+    max_prune: Option<usize>,
+) -> Result<()> {
+    let checked = removal_limit::check(count, all, is_empty, max_prune);
+    let Err(refused) = checked else {
+        return Ok(());
+    };
+    let results = counted(count as u64, "result");
+    match refused {
+        RemovalRefused::OverLimit(limit) => bail!(
+            "{results} would be removed because their models or presets are gone, and --max-prune allows {limit}; nothing was removed"
+        ),
+        RemovalRefused::Everything => bail!(
+            "there are no models, so --prune would remove all {results}; nothing was removed. If that is meant, add \
+                 --max-prune {count}"
+        ),
+        RemovalRefused::MoreThanHalf => bail!(
+            "{results} would be removed because their models or presets are gone, which is more than half; nothing was \
+                 removed. If that is meant, add --max-prune {count}"
+        ),
     }
 }

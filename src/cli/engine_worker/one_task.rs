@@ -8,7 +8,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use crate::service::{DISK_FULL, OUT_OF_MEMORY, Sandbox, is_disk_full};
+use crate::disk_room::is_disk_full;
+use crate::service::{DISK_FULL, OUT_OF_MEMORY, Sandbox};
 use assetfs_engine::EngineError;
 use assetfs_engine::job::{self, Pictures, Progress, Report, Task};
 

@@ -2,11 +2,13 @@
 //! (`assetfs watch`, `assetfs sync`).
 
 pub(super) mod content;
+mod known_texts;
 mod new_files;
 pub(super) mod on_drive;
 mod presets;
 mod source;
 
+pub(super) use known_texts::KnownTexts;
 pub(super) use new_files::{NewFiles, SourceFile};
 pub(super) use presets::ModelPreset;
 pub(super) use source::{Source, left_out, scan};

@@ -73,6 +73,10 @@ impl ModelPreset {
         };
         let (own, other): (Vec<&String>, Vec<&String>) = given.iter().partition(is_own);
         let other: Vec<String> = other.into_iter().cloned().collect();
+        let known = names_in(&root.join("presets"));
+        for name in &other {
+            chosen_preset::check_name(name, &known)?;
+        }
         let mut presets = ModelPreset::read(&other)?;
         for name in own {
             if presets.iter().any(|preset| preset.label == *name) {
@@ -169,6 +173,16 @@ impl ModelPreset {
         }
         Ok(text)
     }
+}
+
+/// The names of the texts in a folder; none if it cannot be read.
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let texts = entries
+        .map(|entry| entry.path())
+        .filter(|path| files::is_json(path));
+    let names = texts.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()));
+    names.collect()
 }
 
 fn same_label(label: &str) -> anyhow::Error {

@@ -5,7 +5,6 @@
 //! remembers what it has; nothing but where the folder was mounted is noted elsewhere.
 
 mod guard;
-mod known_texts;
 mod plan;
 mod report;
 
@@ -15,7 +14,6 @@ use anyhow::{Context as _, Result, bail};
 use clap_complete::engine::ArgValueCompleter;
 
 use self::guard::Memory;
-use self::known_texts::KnownTexts;
 use self::plan::{SyncPlan, Wanted};
 use self::report::{BroughtModel, DroppedText, Report, SyncOutcome};
 use super::at_once::at_once;
@@ -23,7 +21,7 @@ use super::bring::{BringStep, Bringer, Brings, Lacking};
 use super::completers;
 use super::exit::{Exit, WrongUse};
 use super::files::percent;
-use super::models_of_folder::{ModelPreset, left_out};
+use super::models_of_folder::{KnownTexts, ModelPreset, left_out};
 use super::mounted::{self, MountedDrive};
 use super::progress::Progress;
 use super::removal_limit::{self, RemovalRefused};
@@ -269,22 +267,11 @@ impl Sync<'_> {
     /// Says what would be done.
     fn show(&self, plan: SyncPlan, report: &mut Report) {
         for wanted in plan.wanted {
+            let (step, model) = (&wanted.step, wanted.step.place(&wanted.model));
             let presets = self.presets.iter();
-            let texts = match &wanted.step {
-                BringStep::Fail(_) => Vec::new(),
-                BringStep::Bring(_, Brings::New | Brings::Changed) => presets
-                    .map(|preset| new_text(preset.text_in(&wanted.model), &wanted.model))
-                    .collect(),
-                step => {
-                    let model = match step {
-                        BringStep::Rename(draft) => draft,
-                        _ => &wanted.model,
-                    };
-                    presets
-                        .filter_map(|preset| self.missing_text(model, preset))
-                        .collect()
-                }
-            };
+            let new = presets.filter(|it| step.needs_text(&wanted.model, it, &self.known));
+            let texts = new.map(|preset| new_text(preset.text_in(model), model));
+            let texts = texts.collect();
             let outcome = match wanted.step {
                 BringStep::Nothing => Ok(SyncOutcome::Unchanged),
                 BringStep::Bring(_, Brings::New | Brings::Staged) => Ok(SyncOutcome::Added),
@@ -316,25 +303,17 @@ impl Sync<'_> {
 impl Sync<'_> {
     fn drop_preset(&self, model: &Path, preset: &ModelPreset) -> DroppedText {
         let mut path = model.join("optimize");
-        let outcome = preset.text_in(model).and_then(|text| {
-            let was_there = text.exists() || self.known.has(model, preset);
-            path = preset.drop_into(model)?;
+        let is_new = self.known.lacks(model, preset);
+        let outcome = preset.drop_into(model).and_then(|text| {
+            path = text;
             let report = mounted::item_report(&path).ok().flatten();
             match report.filter(|report| report.state == StatusWord::Failed) {
                 Some(failed) => bail!("{}", failed.status),
-                None => Ok(!was_there),
+                None => Ok(is_new),
             }
         });
         let outcome = outcome.with_context(|| format!("the preset {}", preset.label));
         DroppedText { path, outcome }
-    }
-
-    /// The text of a preset that a model lacks, for a dry run.
-    fn missing_text(&self, model: &Path, preset: &ModelPreset) -> Option<DroppedText> {
-        let path = preset.text_in(model);
-        let is_there =
-            path.as_ref().is_ok_and(|path| path.exists()) || self.known.has(model, preset);
-        (!is_there).then(|| new_text(path, model))
     }
 }
 

@@ -49,11 +49,8 @@ impl SyncPlan {
                     source.stem
                 )),
             };
-            let (model, step) = match step {
-                Ok(Found::Own(step)) => (source.stem.clone(), step),
-                Ok(Found::Other(name)) => (name, BringStep::OtherName),
-                Err(error) => (source.stem.clone(), BringStep::Fail(error)),
-            };
+            let found = step.unwrap_or_else(|error| Found::Own(BringStep::Fail(error)));
+            let (step, model) = found.placed(&source.stem);
             wanted.push(Wanted {
                 source: source.path.clone(),
                 model: look.rawmodels.join(model),

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::super::bring::{BringOutcome, Double};
 use super::super::exit::{Exit, sentence};
 use super::super::output;
+use super::super::run_presets::cost_at_most;
 use super::super::table::counted;
 use crate::drive::StatusWord;
 use crate::fuse::shell_quoted;
@@ -217,6 +218,7 @@ impl Report {
             for outcome in SyncOutcome::ALL {
                 sum[outcome.field()] = json!(self.counts[outcome as usize]);
             }
+            sum["points"] = json!(self.counts[SyncOutcome::Preset as usize]);
             output::line(sum);
         } else if !self.is_quiet {
             self.say();
@@ -236,6 +238,10 @@ impl Report {
         }
         let verb = if self.is_dry { "Would be: " } else { "" };
         println!("{verb}{}", parts.join(", "));
+        let texts = self.counts[SyncOutcome::Preset as usize];
+        if self.is_dry && texts > 0 {
+            println!("{}", cost_at_most(texts));
+        }
         if self.kept > 0 {
             println!(
                 "{} of the drive not in the folder; --delete deletes what the folder lacks, for good",

@@ -4,9 +4,11 @@
 //! One task looks ([`super::models_of_folder`]), keeps the records ([`record`]) and decides; the work itself is done by others, a
 //! few models at a time. A kill at any moment loses no result and makes none twice.
 
+mod due;
 mod file_system;
 mod queue;
 mod record;
+mod room;
 mod shown;
 mod work;
 
@@ -14,7 +16,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap_complete::engine::ArgValueCompleter;
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecursiveMode, Watcher as _};
@@ -24,13 +26,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::completers;
 use super::exit::{Exit, WrongUse};
-use super::interrupts::Interrupts;
+use super::interrupts::{Interrupted, Interrupts};
 use super::models_of_folder::ModelPreset;
 use super::mounted::MountedDrive;
 use super::output;
 use super::settings::Span;
 use super::watch_engine::{EngineArgs, EngineTurns};
 use crate::fuse::shell_quoted;
+pub(super) use due::{DoneBefore, Due};
 pub(super) use queue::{Key, Queue, Settings};
 pub(super) use work::{Back, DriveNames};
 
@@ -147,6 +150,18 @@ fn open(args: &WatchArgs) -> Result<Queue> {
 /// # Errors
 /// If results there would be taken for models: it is one of the folders of models, or above one, or in a drive.
 pub(super) fn folder_of_results(out: &Path, models: &[PathBuf], option: &str) -> Result<PathBuf> {
+    // Before it is made: in a drive that would be a model.
+    checked_folder_of_results(out, models, option)?;
+    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    checked_folder_of_results(out, models, option)
+}
+
+/// The same without making it.
+pub(super) fn checked_folder_of_results(
+    out: &Path,
+    models: &[PathBuf],
+    option: &str,
+) -> Result<PathBuf> {
     if let Ok(drive) = MountedDrive::of(out) {
         return Err(WrongUse(format!(
             "results in {} would be taken for new models of the drive {}, and uploaded; choose a folder outside of it \
@@ -156,8 +171,10 @@ pub(super) fn folder_of_results(out: &Path, models: &[PathBuf], option: &str) ->
         ))
         .into());
     }
-    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    let whole = out.canonicalize()?;
+    let whole = match out.exists() {
+        true => out.canonicalize()?,
+        false => std::path::absolute(out)?,
+    };
     if models.iter().any(|dir| dir.starts_with(&whole)) {
         return Err(WrongUse(format!(
             "results in {} would be taken for new models; choose another folder for {option}",
@@ -202,24 +219,31 @@ async fn watch(args: &WatchArgs, queue: &mut Queue) -> Result<Exit> {
         queue.read_presets();
         queue.start(&stop)?;
         queue.rest();
-        if args.once && queue.is_idle() {
-            if plan.is_fresh {
+        if args.once && (queue.is_idle() || queue.gave_up().is_some()) {
+            if plan.is_fresh || queue.gave_up().is_some() {
                 return Ok(queue.conclude());
             }
             plan.look_now();
             continue;
         }
+        let wake = plan.at.min(Instant::now() + PRESET_PERIOD);
+        let wake = queue.next_try().map_or(wake, |next| next.min(wake));
         tokio::select! {
+            // First: what an interrupted command reports is no failure.
+            biased;
             () = stop.cancelled() => {
                 queue.stop().await;
-                return Ok(if args.once { Exit::Failed } else { Exit::Done });
+                return match args.once {
+                    true => Err(Interrupted.into()),
+                    false => Ok(Exit::Done),
+                };
             }
             Some(()) = changes.recv(), if !plan.is_change_known => plan.note_change(),
             events = queue.finished() => {
                 queue.settle(events).await?;
                 plan.is_fresh = false;
             }
-            () = tokio::time::sleep_until(plan.at.min(Instant::now() + PRESET_PERIOD)) => {}
+            () = tokio::time::sleep_until(wake) => {}
         }
     }
 }
@@ -241,19 +265,27 @@ pub(super) async fn work_off(
         }
         loop {
             queue.start(stop)?;
-            if queue.rests() {
+            let next_try = queue.next_try();
+            let is_over = queue.gave_up().is_some() || (queue.rests() && next_try.is_none());
+            if is_over && !stop.is_cancelled() {
                 break;
             }
             tokio::select! {
+                // First, as above.
+                biased;
                 () = stop.cancelled() => {
                     queue.stop().await;
-                    bail!("interrupted; the same command goes on with what is left");
+                    return Err(Interrupted.into());
                 }
                 events = queue.finished() => {
                     let keys = queue.settle(events).await?;
                     made(queue, &keys)?;
                 }
+                () = tokio::time::sleep_until(next_try.unwrap_or_else(Instant::now)), if next_try.is_some() => {}
             }
+        }
+        if queue.gave_up().is_some() {
+            break;
         }
     }
     queue.rest();
@@ -266,6 +298,7 @@ fn end_late(stop: &CancellationToken) {
     tokio::spawn(async move {
         stop.cancelled().await;
         tokio::time::sleep(LAST_END).await;
+        output::failed(None, &Interrupted.into());
         std::process::exit(Exit::Failed.code().into());
     });
 }

@@ -19,6 +19,7 @@ use super::super::output;
 use super::super::progress::Progress;
 use super::super::result_warnings;
 use super::record::{FORM, Record, RecordState, Records, Upload, sync_tree};
+use super::room::{NotMade, RoomWait, is_no_room};
 use super::work::{
     Back, DriveNames, DrivePlace, Job, MaxInProgress, WorkEvent, is_right, is_taken,
 };
@@ -73,6 +74,9 @@ pub(in crate::cli) struct Queue {
     /// Names of models of the drive that have the files of a model of the folder under another name.
     taken_in_drive: BTreeSet<String>,
     running: BTreeSet<String>,
+    /// How many texts of presets were new in the drive.
+    new_texts: usize,
+    room_wait: Option<RoomWait>,
     /// Entries of the folder that cannot be models, and were named.
     left_out: BTreeSet<PathBuf>,
     /// Why models failed in this run.
@@ -104,6 +108,8 @@ impl Queue {
             look_at_drive: None,
             taken_in_drive: BTreeSet::new(),
             running: BTreeSet::new(),
+            new_texts: 0,
+            room_wait: None,
             left_out: BTreeSet::new(),
             failed: BTreeMap::new(),
             sender,
@@ -181,7 +187,9 @@ impl Queue {
     /// Begins the work on models that are due, as many as may run at a time.
     pub(super) fn start(&mut self, stop: &CancellationToken) -> Result<()> {
         let max = self.settings.max_in_progress;
-        if max.is_reached(self.running.len()) {
+        let out = &self.settings.out;
+        let has_room = self.room_wait.as_mut().is_none_or(|wait| wait.may_try(out));
+        if max.is_reached(self.running.len()) || !has_room {
             return Ok(());
         }
         let due: Vec<Source> = self
@@ -191,12 +199,19 @@ impl Queue {
             .map(|seen| seen.source.clone())
             .collect();
         for source in due {
+            if stop.is_cancelled() {
+                break;
+            }
             // Large models are not overtaken without end.
             if !max.has_room(self.running.len(), &source) {
                 break;
             }
             let entry = source.entry.clone();
-            if let Some(job) = block_in_place(|| self.prepare(source))? {
+            let prepared = block_in_place(|| self.prepare(source));
+            let Some(prepared) = self.unless_no_room(&entry, prepared)? else {
+                break;
+            };
+            if let Some(job) = prepared {
                 self.running.insert(entry);
                 let (progress, sender) = (Arc::clone(&self.progress), self.sender.clone());
                 self.settings
@@ -255,49 +270,64 @@ impl Queue {
             source,
         };
         for preset in self.settings.presets.clone() {
-            if self.is_done(&job.source, &preset) {
-                continue;
+            match self.begin(&job, &preset) {
+                Ok(Some(folder)) => job.makes.push((preset, folder)),
+                Ok(None) => {}
+                Err(error) => {
+                    let folders = job.makes.iter().map(|(_, folder)| folder);
+                    folders.for_each(|folder| discard(folder));
+                    return Err(error);
+                }
             }
-            let known = self.records.get(&job.source.entry, &preset.label).cloned();
-            let is_same = |known: &&Record| known.content == content && known.config == preset.hash;
-            if let Some(known) = known.as_ref().filter(is_same)
-                && known.state == RecordState::Done
-                && self.is_right(known, &preset)
-            {
-                let stamp = job.source.stamp.clone();
-                self.records.put(Record {
-                    stamp,
-                    form: FORM,
-                    ..known.clone()
-                })?;
-                continue;
-            }
-            let results = match &known {
-                Some(known) => known.results.clone(),
-                None => self.name_of_results(&job.source, &preset.label),
-            };
-            let begun = Record {
-                entry: job.source.entry.clone(),
-                preset: preset.label.clone(),
-                config: preset.hash.clone(),
-                stamp: job.source.stamp.clone(),
-                content: content.clone(),
-                results,
-                upload: match &job.place {
-                    Some(DrivePlace::Copy(upload)) => Some(upload.clone()),
-                    _ => None,
-                },
-                state: RecordState::Working,
-                form: FORM,
-            };
-            match &self.settings.back {
-                // What it has begun ends with this process.
-                Back::Engine(_) => self.records.note(begun),
-                Back::Drive(_) => self.records.put(begun)?,
-            }
-            job.makes.push((preset, self.records.work_folder()?));
         }
         Ok((!job.makes.is_empty()).then_some(job))
+    }
+
+    /// Records that a preset of a model is begun, and makes a folder for its results; `None` when they are there already.
+    fn begin(&mut self, job: &Job, preset: &ModelPreset) -> Result<Option<PathBuf>> {
+        let Job {
+            source, content, ..
+        } = job;
+        if self.is_done(source, preset) {
+            return Ok(None);
+        }
+        let known = self.records.get(&source.entry, &preset.label).cloned();
+        let is_same = |known: &&Record| known.content == *content && known.config == preset.hash;
+        if let Some(known) = known.as_ref().filter(is_same)
+            && known.state == RecordState::Done
+            && self.is_right(known, preset)
+        {
+            self.records.put(Record {
+                stamp: source.stamp.clone(),
+                form: FORM,
+                ..known.clone()
+            })?;
+            return Ok(None);
+        }
+        let results = match &known {
+            Some(known) => known.results.clone(),
+            None => self.name_of_results(source, &preset.label),
+        };
+        let begun = Record {
+            entry: source.entry.clone(),
+            preset: preset.label.clone(),
+            config: preset.hash.clone(),
+            stamp: source.stamp.clone(),
+            content: content.clone(),
+            results,
+            upload: match &job.place {
+                Some(DrivePlace::Copy(upload)) => Some(upload.clone()),
+                _ => None,
+            },
+            state: RecordState::Working,
+            form: FORM,
+        };
+        match &self.settings.back {
+            // What it has begun ends with this process.
+            Back::Engine(_) => self.records.note(begun),
+            Back::Drive(_) => self.records.put(begun)?,
+        }
+        Ok(Some(self.records.work_folder()?))
     }
 
     fn is_right(&self, record: &Record, preset: &ModelPreset) -> bool {
@@ -331,7 +361,6 @@ impl Queue {
         drive: &MountedDrive,
         dirs: &[PathBuf],
     ) -> DrivePlace {
-        let own = on_drive::folder(drive.root(), &source.stem);
         let mut found = || -> Result<Found> {
             let look = match self.look_at_drive.take() {
                 Some(look) => look,
@@ -340,13 +369,9 @@ impl Queue {
             let look = self.look_at_drive.insert(look);
             look.step(source, &look.others(), &mut self.taken_in_drive)
         };
-        match found() {
-            Ok(Found::Own(step)) => DrivePlace::Bring(step, own),
-            Ok(Found::Other(name)) => {
-                DrivePlace::Bring(BringStep::OtherName, own.with_file_name(name))
-            }
-            Err(error) => DrivePlace::Bring(BringStep::Fail(error), own),
-        }
+        let found = found().unwrap_or_else(|error| Found::Own(BringStep::Fail(error)));
+        let (step, name) = found.placed(&source.stem);
+        DrivePlace::Bring(step, on_drive::folder(drive.root(), &name))
     }
 
     /// Where an earlier run put the same bytes and the drive still has them, else under a free name.
@@ -442,10 +467,14 @@ impl Queue {
         let mut over = BTreeSet::new();
         for event in events {
             match event {
-                WorkEvent::Over { entry } => {
+                WorkEvent::Over { entry, new_texts } => {
+                    self.new_texts += new_texts;
                     over.insert(entry);
                 }
-                WorkEvent::Copied { entry } => self.keep_copied(&entry)?,
+                WorkEvent::Copied { entry } => {
+                    let kept = self.keep_copied(&entry);
+                    self.unless_no_room(&entry, kept)?;
+                }
                 WorkEvent::Made {
                     entry,
                     preset,
@@ -460,13 +489,18 @@ impl Queue {
                     match outcome {
                         // It changed while it was read; what came of it may be of neither state. The next look finds it.
                         _ if !self.is_current(&record) => {
-                            fs::remove_dir_all(&folder)?;
+                            discard(&folder);
                             self.seen.remove(&entry);
                         }
                         Ok(()) => whole.push((record, folder)),
-                        Err(why) => {
-                            fs::remove_dir_all(&folder)?;
-                            self.keep_failure(&record, &why)?;
+                        Err(NotMade::NoRoom(why)) => {
+                            discard(&folder);
+                            self.wait_for_room(&entry, why);
+                        }
+                        Err(NotMade::Failed(why)) => {
+                            discard(&folder);
+                            let kept = self.keep_failure(&record, &why);
+                            self.unless_no_room(&entry, kept)?;
                         }
                     }
                 }
@@ -475,6 +509,53 @@ impl Queue {
         let made = block_in_place(|| self.keep_results(whole))?;
         self.running.retain(|entry| !over.contains(entry));
         Ok(made)
+    }
+
+    /// What was done; `None` if a disk had no room for it. Then the work on the model is tried again.
+    fn unless_no_room<T>(&mut self, entry: &str, done: Result<T>) -> Result<Option<T>> {
+        match done {
+            Err(error) if is_no_room(&error, &self.settings.out) => {
+                self.wait_for_room(entry, sentence(&error));
+                Ok(None)
+            }
+            done => done.map(Some),
+        }
+    }
+
+    fn wait_for_room(&mut self, entry: &str, why: String) {
+        // A failed copy may have changed what the drive has.
+        self.look_at_drive = None;
+        if let Some(wait) = &mut self.room_wait {
+            return wait.note(why);
+        }
+        if output::is_json() && self.settings.reports {
+            output::line(json!({
+                "state": "waiting",
+                "path": self.settings.dir.join(entry).to_string_lossy(),
+                "model": entry,
+                "reason": why,
+                "exit": 0,
+            }));
+        }
+        eprintln!("assetfs: {entry} waits: {why}. It and the models after it are tried again.");
+        self.room_wait = Some(RoomWait::new(why));
+    }
+
+    /// How many texts of presets this run has put into the drive that were not there; each costs a point.
+    pub(in crate::cli) fn new_texts(&self) -> usize {
+        self.new_texts
+    }
+
+    /// When the work that waits for room is tried again.
+    pub(super) fn next_try(&self) -> Option<tokio::time::Instant> {
+        self.room_wait.as_ref()?.next_try()
+    }
+
+    /// Why models of a run with an end have waited for room for so long that they are given up.
+    pub(in crate::cli) fn gave_up(&self) -> Option<&str> {
+        let may_end = self.settings.is_once && self.rests();
+        let wait = self.room_wait.as_ref().filter(|_| may_end)?;
+        wait.given_up_after(self.settings.timeout)
     }
 
     /// True if a model is as it was when its work began.
@@ -504,11 +585,29 @@ impl Queue {
     }
 
     fn keep_results(&mut self, whole: Vec<(Record, PathBuf)>) -> Result<Vec<Key>> {
-        if whole.is_empty() {
+        let Some((first, _)) = whole.first() else {
             return Ok(Vec::new());
+        };
+        let entry = first.entry.clone();
+        let folders: Vec<PathBuf> = whole.iter().map(|(_, folder)| folder.clone()).collect();
+        let landed = self.land(whole);
+        match self.unless_no_room(&entry, landed)? {
+            Some(landed) => {
+                self.room_wait.take_if(|_| !landed.is_empty());
+                self.report_all(landed)
+            }
+            None => {
+                // A result that is in its place already has its older version there.
+                folders.iter().for_each(|folder| discard(folder));
+                Ok(Vec::new())
+            }
         }
+    }
+
+    /// Moves whole results to where they are seen. Returns those that are there.
+    fn land(&mut self, whole: Vec<(Record, PathBuf)>) -> Result<Vec<(Record, PathBuf)>> {
         if self.records.land_at_once(&whole, &self.settings.out)? {
-            return self.report_all(whole);
+            return Ok(whole);
         }
         let synced = in_parallel(&whole, |(_, folder)| sync_tree(folder));
         let mut durable = Vec::new();
@@ -516,13 +615,13 @@ impl Queue {
             match synced {
                 Ok(()) => durable.push((record, folder)),
                 Err(error) => {
-                    fs::remove_dir_all(&folder)?;
-                    self.keep_failure(&record, &sentence(&error))?;
+                    discard(&folder);
+                    self.wait_for_room(&record.entry, sentence(&error));
                 }
             }
         }
         self.records.land(&durable, &self.settings.out)?;
-        self.report_all(durable)
+        Ok(durable)
     }
 
     fn report_all(&self, landed: Vec<(Record, PathBuf)>) -> Result<Vec<Key>> {
@@ -671,6 +770,12 @@ impl Queue {
             true => Exit::Done,
             false => Exit::Failed,
         };
+        if let Some(why) = self.gave_up() {
+            exit = output::failed(
+                Some(&self.settings.out),
+                &anyhow!("no room until the end of --timeout: {why}"),
+            );
+        }
         for record in self.records.all().filter(has_failed) {
             exit = Exit::Failed;
             let key = (record.entry.clone(), record.preset.clone());
@@ -703,7 +808,7 @@ impl Queue {
         }
         let ended = async {
             while !self.running.is_empty() {
-                if let Some(WorkEvent::Over { entry }) = self.events.recv().await {
+                if let Some(WorkEvent::Over { entry, .. }) = self.events.recv().await {
                     self.running.remove(&entry);
                 }
             }
@@ -711,6 +816,11 @@ impl Queue {
         // Work that is still under way then ends with this process.
         let _ = tokio::time::timeout(ENDING, ended).await;
     }
+}
+
+/// Removes an unfinished result. What cannot be removed now, the next run removes.
+fn discard(folder: &Path) {
+    let _ = fs::remove_dir_all(folder);
 }
 
 fn failure_text(out: &Path, record: &Record) -> PathBuf {

@@ -76,12 +76,14 @@ pub(super) enum RecordState {
     Failed,
 }
 
+/// Records by entry and preset.
+pub(super) type KnownRecords = BTreeMap<String, BTreeMap<String, Record>>;
+
 /// All records of a folder of results. Held by one process at a time.
 #[derive(Debug)]
 pub(super) struct Records {
     dir: PathBuf,
-    /// By entry and preset.
-    known: BTreeMap<String, BTreeMap<String, Record>>,
+    known: KnownRecords,
     /// The file system of results and records, if one sync can make durable what is on it.
     file_system: Option<FileSystem>,
     _lock: DirLock,
@@ -103,23 +105,7 @@ impl Records {
                 out.display()
             )
         })?;
-        let mut known: BTreeMap<String, BTreeMap<String, Record>> = BTreeMap::new();
-        for entry in fs::read_dir(dir.join("records"))? {
-            let path = entry?.path();
-            if path.extension().is_none_or(|extension| extension != "json") {
-                continue;
-            }
-            let damaged = || {
-                format!(
-                    "the record {} cannot be read; remove it, and its model is done again",
-                    path.display()
-                )
-            };
-            let text = given_files::read(&path).with_context(damaged)?;
-            let record: Record = serde_json::from_slice(&text).with_context(damaged)?;
-            let of_entry = known.entry(record.entry.clone()).or_default();
-            of_entry.insert(record.preset.clone(), record);
-        }
+        let known = read_all(&dir.join("records"))?;
         let file_system = file_system::is_local(&dir).then(|| FileSystem::of(&dir));
         Ok(Records {
             file_system: file_system.transpose()?,
@@ -256,6 +242,36 @@ impl Records {
         older.iter().try_for_each(|path| remove(path))?;
         Ok(true)
     }
+}
+
+/// The records of a folder of results as they are, read without changing anything; none if there are none.
+pub(super) fn peek(out: &Path) -> Result<KnownRecords> {
+    let dir = out.join(FOLDER).join("records");
+    match dir.exists() {
+        true => read_all(&dir),
+        false => Ok(KnownRecords::new()),
+    }
+}
+
+fn read_all(dir: &Path) -> Result<KnownRecords> {
+    let mut known = KnownRecords::new();
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let damaged = || {
+            format!(
+                "the record {} cannot be read; remove it, and its model is done again",
+                path.display()
+            )
+        };
+        let text = given_files::read(&path).with_context(damaged)?;
+        let record: Record = serde_json::from_slice(&text).with_context(damaged)?;
+        let of_entry = known.entry(record.entry.clone()).or_default();
+        of_entry.insert(record.preset.clone(), record);
+    }
+    Ok(known)
 }
 
 /// The records of results that are about to be moved.

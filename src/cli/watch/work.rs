@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 use super::super::bring::{BringStep, Bringer, Double, Look};
 use super::super::chosen_preset::Config;
 use super::super::control::{Lacking, commit_at};
-use super::super::exit::sentence;
 use super::super::exported_files::name_exports;
-use super::super::models_of_folder::{ModelPreset, Source, on_drive};
+use super::super::interrupts;
+use super::super::models_of_folder::{KnownTexts, ModelPreset, Source, on_drive};
 use super::super::mounted::{self, CommandRefused, MountedDrive};
 use super::super::progress::Progress;
 use super::super::result_facts::ResultFacts;
@@ -25,6 +25,7 @@ use super::super::settings::Span;
 use super::super::wait::{State, wait_for};
 use super::super::watch_engine::{EngineTurns, TurnModel};
 use super::record::{Record, Upload};
+use super::room::NotMade;
 use super::shown::while_shown;
 use crate::drive::StatusWord;
 use crate::fuse::shell_quoted;
@@ -71,6 +72,8 @@ pub(in crate::cli) enum Back {
 pub(in crate::cli) struct DriveBack {
     pub(super) drive: MountedDrive,
     pub(super) names: DriveNames,
+    /// The texts of presets that have a result, when the run begins.
+    known: Arc<KnownTexts>,
 }
 
 /// Which models of the drive those of a folder are.
@@ -112,10 +115,14 @@ pub(super) enum WorkEvent {
         entry: String,
         preset: String,
         folder: PathBuf,
-        outcome: Result<(), String>,
+        outcome: Result<(), NotMade>,
     },
     /// Nothing more comes of this job.
-    Over { entry: String },
+    Over {
+        entry: String,
+        /// How many texts of presets it put into the drive that were not there; each costs a point.
+        new_texts: usize,
+    },
 }
 
 impl Back {
@@ -126,7 +133,17 @@ impl Back {
         names: DriveNames,
     ) -> Result<Back> {
         let drive = MountedDrive::at_or_only(mount, command)?;
-        Ok(Back::Drive(DriveBack { drive, names }))
+        let known = match &names {
+            // It counts nothing.
+            DriveNames::Free => KnownTexts::default(),
+            DriveNames::Own(_) => KnownTexts::of(&drive),
+        };
+        let known = Arc::new(known);
+        Ok(Back::Drive(DriveBack {
+            drive,
+            names,
+            known,
+        }))
     }
 
     /// The models of the drive that have the names of models of the folders; see [`Double`].
@@ -135,6 +152,7 @@ impl Back {
             Back::Drive(DriveBack {
                 drive,
                 names: DriveNames::Own(dirs),
+                ..
             }) => Ok(Look::of(dirs, drive)?.doubles(&BTreeSet::new())),
             Back::Drive(_) | Back::Engine(_) => Ok(Vec::new()),
         }
@@ -171,7 +189,7 @@ impl Back {
                 });
             }
             Back::Drive(back) => {
-                tokio::task::spawn_blocking(move || drive(back.drive, job, &progress, &events));
+                tokio::task::spawn_blocking(move || drive(back, job, &progress, &events));
             }
         }
     }
@@ -207,6 +225,7 @@ async fn engine(
     }
     let _ = events.send(WorkEvent::Over {
         entry: job.source.entry.clone(),
+        new_texts: 0,
     });
 }
 
@@ -221,25 +240,41 @@ fn report(
         Some(name) => name_exports(folder, &name),
         None => Ok(()),
     });
+    let outcome = made.map_err(|error| NotMade::of(&error, folder));
+    send(events, job, preset, folder, outcome);
+}
+
+fn send(
+    events: &mpsc::UnboundedSender<WorkEvent>,
+    job: &Job,
+    preset: &ModelPreset,
+    folder: &Path,
+    outcome: Result<(), NotMade>,
+) {
+    // What an interrupted command could not read is no failure.
+    if outcome.is_err() && interrupts::check().is_err() {
+        return;
+    }
     // Without a receiver the program is ending.
     let _ = events.send(WorkEvent::Made {
         entry: job.source.entry.clone(),
         preset: preset.label.clone(),
         folder: folder.to_owned(),
-        outcome: made.map_err(|error| sentence(&error)),
+        outcome,
     });
 }
 
 /// Copies the model in, drops the presets, waits, and copies the results out. Each step that an earlier run made is
 /// found and not made again: the drive itself says what it has.
 fn drive(
-    drive: MountedDrive,
+    back: DriveBack,
     mut job: Job,
     progress: &Progress,
     events: &mpsc::UnboundedSender<WorkEvent>,
 ) {
     let entry = job.source.entry.clone();
-    let uploaded = upload(drive, &mut job, progress, || {
+    let mut new_texts = 0;
+    let uploaded = upload(back.drive, &mut job, progress, || {
         let entry = entry.clone();
         drop(events.send(WorkEvent::Copied { entry }))
     });
@@ -248,7 +283,12 @@ fn drive(
             let dropped: Vec<Result<PathBuf>> = job
                 .makes
                 .iter()
-                .map(|(preset, _)| preset.drop_into(&model))
+                .map(|(preset, _)| {
+                    let is_new = back.known.lacks(&model, preset);
+                    let dropped = preset.drop_into(&model);
+                    new_texts += usize::from(is_new && dropped.is_ok());
+                    dropped
+                })
                 .collect();
             for ((preset, folder), dropped) in job.makes.iter().zip(dropped) {
                 let made = dropped.and_then(|text| {
@@ -258,14 +298,13 @@ fn drive(
             }
         }
         Err(error) => {
-            let why = sentence(&error);
             for (preset, folder) in &job.makes {
-                let failed = Err(anyhow::anyhow!(why.clone()));
-                report(events, &job, preset, folder, failed);
+                let not_made = NotMade::of(&error, folder);
+                send(events, &job, preset, folder, Err(not_made));
             }
         }
     }
-    let _ = events.send(WorkEvent::Over { entry });
+    let _ = events.send(WorkEvent::Over { entry, new_texts });
 }
 
 /// The model's folder in the drive, complete.

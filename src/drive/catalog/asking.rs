@@ -78,36 +78,49 @@ pub async fn send_with_deadline<T>(
         let reply = tokio::time::timeout(PATIENCE_OFFLINE, request).await;
         return match reply {
             Err(_) => Err(DriveError::TimedOut(why)),
-            Ok(reply) => {
-                let reply = reply.map_err(DriveError::from);
-                remember_reach(catalog, &reply);
-                reply
-            }
+            Ok(reply) => remembered(catalog, reply),
         };
     }
     // The client has its own retries and timeouts; this limit is the last resort for one page or record.
     let limit = catalog.config.deadline;
-    let reply = match tokio::time::timeout(limit, request).await {
-        Ok(reply) => reply.map_err(DriveError::from),
-        Err(_) => Err(DriveError::TimedOut(format!(
-            "the service did not answer within {} s; try again later",
-            limit.as_secs()
-        ))),
-    };
-    remember_reach(catalog, &reply);
-    reply
+    match tokio::time::timeout(limit, request).await {
+        Ok(reply) => remembered(catalog, reply),
+        Err(_) => {
+            let why = format!(
+                "the service did not answer within {} s; try again later",
+                limit.as_secs()
+            );
+            remember_reach(catalog, Some(ServiceOutage::Silent(why.clone())));
+            Err(DriveError::TimedOut(why))
+        }
+    }
+}
+
+/// Notes what a reply says of the service, and returns it.
+fn remembered<T>(catalog: &Catalog, reply: Result<T, ClientError>) -> DriveResult<T> {
+    match &reply {
+        Ok(_) => remember_reach(catalog, None),
+        // Other errors say nothing of the service as a whole.
+        Err(error) => {
+            if let Some(outage) = ServiceOutage::of_request(error) {
+                remember_reach(catalog, Some(outage));
+            }
+        }
+    }
+    reply.map_err(DriveError::from)
 }
 
 /// Notes that the service did not answer before the drive was opened.
 pub fn note_away(catalog: &Catalog) {
-    if let Some(error) = catalog.config.away.clone() {
-        remember_reach::<()>(catalog, &Err(error));
+    let away = catalog.config.away.as_ref();
+    if let Some(outage) = away.and_then(ServiceOutage::from_error) {
+        remember_reach(catalog, Some(outage));
     }
 }
 
 /// Notes whether the service was reachable, here and in the event log.
-fn remember_reach<T>(catalog: &Catalog, reply: &DriveResult<T>) {
-    let (kind, reason) = match catalog.reach.note(reply) {
+fn remember_reach(catalog: &Catalog, met: Option<ServiceOutage>) {
+    let (kind, reason) = match catalog.reach.note(met) {
         Some(ReachChange::Lost(why)) => (HistoryKind::Offline, Some(why)),
         Some(ReachChange::Back) => (HistoryKind::Online, None),
         None => return,
@@ -131,16 +144,15 @@ pub async fn probe_until_reachable(catalog: Arc<Catalog>) {
             let question = catalog.client.account().storage_left(Priority::Background);
             let reply = tokio::time::timeout(catalog.config.deadline, question).await;
             // Any reply, even an error, shows that the service answers. A timeout changes nothing.
-            let reply = reply.map(|reply| reply.map_err(DriveError::from));
-            match reply {
-                Ok(Err(error)) if ServiceOutage::from_error(&error).is_some() => {
-                    remember_reach::<()>(&catalog, &Err(error));
-                }
-                Ok(_) => {
-                    remember_reach(&catalog, &Ok(()));
+            if let Ok(reply) = reply {
+                let met = reply
+                    .err()
+                    .and_then(|error| ServiceOutage::of_request(&error));
+                let is_over = met.is_none();
+                remember_reach(&catalog, met);
+                if is_over {
                     break;
                 }
-                Err(_elapsed) => {}
             }
             tokio::time::sleep(pauses.next_pause()).await;
         }

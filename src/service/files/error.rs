@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 
 use super::bucket::error::BucketError;
+use crate::disk_room::{disk_error, is_disk_full};
 use crate::durable::DurableError;
-use crate::service::room::{disk_error, is_disk_full};
 
 /// Timeout of an upload that sends nothing.
 pub(super) const SILENCE: Duration = Duration::from_secs(60);

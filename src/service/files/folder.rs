@@ -10,9 +10,9 @@ use object_store::path::Path as Key;
 
 use super::digest::Digest;
 use super::error::{FilesError, blocking, disk};
+use crate::disk_room::check_room;
 use crate::durable;
 use crate::service::records::Stored;
-use crate::service::room::check_room;
 
 /// Between the key of a blob and a number, in the name of a file that is still being written.
 const STAGED_MARK: char = '#';

@@ -17,12 +17,12 @@ use super::faults::{back_off, fault_of};
 use super::optimize_task::task_of;
 use super::renewal::renewal_pause;
 use super::work_folder::{Prepared, WorkFolder};
+use crate::disk_room::check_room;
 use crate::service::app::App;
 use crate::service::causes::chain;
 use crate::service::records::{
     Area, DrawingEnd, DrawingRow, JobRow, NewFile, RapidRow, RecordsError,
 };
-use crate::service::room::check_room;
 use crate::service::workers::{KeptTask, KeptWorker, Outcome, TaskFolders, WorkerError, Workers};
 use crate::wire::{AssetId, ModelId};
 use assetfs_engine::job::{Report, Task};

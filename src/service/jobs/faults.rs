@@ -9,12 +9,12 @@ use tokio::time::timeout;
 
 use super::error::JobError;
 use crate::backoff::Backoff;
+use crate::disk_room::{check_room, disk_error, is_disk_full};
 use crate::service::app::App;
 use crate::service::causes::chain;
 use crate::service::files::{BucketError, FilesError};
 use crate::service::infra_fault::InfraFault;
 use crate::service::records::JobRow;
-use crate::service::room::{check_room, disk_error, is_disk_full};
 use crate::service::workers::WorkerError;
 
 /// The first pause of a worker slot and of a job.

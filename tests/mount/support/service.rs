@@ -72,7 +72,21 @@ impl ServeProcess {
 
     /// Makes it read its plan of faults again.
     pub fn hang_up(&self) {
-        run(Command::new("kill").args(["-HUP", &self.child.id().to_string()]));
+        self.signal("-HUP");
+    }
+
+    /// From now on the kernel accepts connections, and nothing answers.
+    pub fn pause(&self) {
+        self.signal("-STOP");
+    }
+
+    /// It goes on after [`ServeProcess::pause`].
+    pub fn resume(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        run(Command::new("kill").args([signal, &self.child.id().to_string()]));
     }
 
     /// Kills it; its data stay.

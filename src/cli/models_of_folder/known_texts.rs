@@ -6,13 +6,13 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::super::files;
-use super::super::models_of_folder::ModelPreset;
-use super::super::mounted::{self, MountedDrive};
+use super::presets::ModelPreset;
+use crate::cli::files;
+use crate::cli::mounted::{self, MountedDrive};
 
 /// For each result, the id of its source model and the checksum of its text.
-#[derive(Default)]
-pub(super) struct KnownTexts(BTreeSet<(u64, String)>);
+#[derive(Debug, Default)]
+pub(in crate::cli) struct KnownTexts(BTreeSet<(u64, String)>);
 
 /// What is read of a line of the list of results.
 #[derive(Deserialize)]
@@ -23,7 +23,7 @@ struct ResultLine {
 
 impl KnownTexts {
     /// Reads the list of results; without it, no text is known.
-    pub(super) fn of(drive: &MountedDrive) -> KnownTexts {
+    pub(in crate::cli) fn of(drive: &MountedDrive) -> KnownTexts {
         let path = drive.root().join("rapidmodels/.assetfs/results.jsonl");
         let lines = files::lines_from_drive::<ResultLine>(&path).unwrap_or_default();
         let noted = lines
@@ -33,10 +33,16 @@ impl KnownTexts {
     }
 
     /// Whether the model has a result of the text of a preset.
-    pub(super) fn has(&self, model: &Path, preset: &ModelPreset) -> bool {
+    pub(in crate::cli) fn has(&self, model: &Path, preset: &ModelPreset) -> bool {
         let id = mounted::item_id(model).ok().flatten();
         let id = id.and_then(|id| id.parse().ok());
         id.zip(preset.text_hash().ok())
             .is_some_and(|key| self.0.contains(&key))
+    }
+
+    /// Whether the model has neither the text of a preset nor a result of it, so that dropping the text is paid.
+    pub(in crate::cli) fn lacks(&self, model: &Path, preset: &ModelPreset) -> bool {
+        let is_there = preset.text_in(model).is_ok_and(|text| text.exists());
+        !is_there && !self.has(model, preset)
     }
 }

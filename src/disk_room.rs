@@ -1,4 +1,4 @@
-//! Checks for free disk space, before work begins and for the health check.
+//! Checks for free disk space, before work begins and for the health check, and tells a full disk from other failures.
 
 use std::error::Error;
 use std::io;
