@@ -33,6 +33,7 @@ mod requests;
 mod service_faults;
 mod sharing;
 mod staged_zips;
+mod stale;
 mod webhooks;
 mod written_texts;
 mod wrong_lists;
