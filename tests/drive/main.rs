@@ -19,6 +19,7 @@ mod jobs;
 mod large;
 mod late;
 mod layout;
+mod loose_files;
 mod mended;
 #[path = "../../crates/engine/tests/engine_mutations/mutate.rs"]
 mod mutate;
