@@ -43,7 +43,7 @@ pub(super) fn run_stale(paths: &[PathBuf], options: &StaleOptions) -> Result<Exi
         .collect();
     output::is_list();
     if stale.is_empty() {
-        eprintln!("nothing is stale");
+        eprintln!("nothing is to be run again");
         return Ok(Exit::Done);
     }
     let count = stale.len() as u64;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::bucket_fence::FenceError;
 use super::files::{BucketError, FilesError};
 use super::records::RecordsError;
-use super::room::is_disk_full;
+use crate::disk_room::is_disk_full;
 use super::tls::TlsError;
 use crate::durable::DurableError;
 

@@ -11,7 +11,7 @@ use crate::support::account::{Account, MINIMAL_GLTF, Mounted};
 use crate::support::tree::Tree;
 
 /// A configuration that keeps so many percent of the faces: each is another text.
-fn percent(faces: u8) -> String {
+pub fn percent(faces: u8) -> String {
     format!(
         r#"{{"schema":"2.5","limits":{{"faces":{{"percentage":{faces}}}}},
         "compressionAndExport":{{"fileExports":[{{"fileType":"glb"}}]}}}}"#
@@ -19,7 +19,7 @@ fn percent(faces: u8) -> String {
 }
 
 /// Replaces the model as `assetfs replace` does, and returns the new version.
-async fn replace(tree: &Tree, model: &str, file: &str) -> AssetId {
+pub async fn replace(tree: &Tree, model: &str, file: &str) -> AssetId {
     let (path, draft) = (
         format!("/rawmodels/{model}"),
         format!("/rawmodels/{model}~new"),
@@ -46,7 +46,7 @@ async fn replace(tree: &Tree, model: &str, file: &str) -> AssetId {
 }
 
 /// The names and the ids of the results in the list of a drive.
-async fn names(mounted: &Mounted) -> Vec<(String, String)> {
+pub async fn names(mounted: &Mounted) -> Vec<(String, String)> {
     let mut named = Vec::new();
     for name in mounted.tree.list("/rapidmodels").await.unwrap() {
         let path = format!("/rapidmodels/{name}");
@@ -79,6 +79,14 @@ async fn every_machine_has_the_result_of_a_text_under_the_name_of_its_model_and_
             let status = tree.read_text(&format!("{link}.status")).await.unwrap();
             assert_eq!(status, "done\n");
         }
+        let id = tree.xattr("/rawmodels/cube", "user.assetfs.id").await;
+        let by_id = format!("{folder}/cube~{}", id.unwrap());
+        assert_eq!(tree.list(&by_id).await.unwrap(), ["ar", "web, small"]);
+        let target = tree.read_link(&format!("{by_id}/ar")).await.unwrap();
+        assert_eq!(
+            target,
+            tree.read_link(&format!("{folder}/cube/ar")).await.unwrap()
+        );
         let missing = tree.stat(&format!("{folder}/cube/web")).await;
         assert_eq!(missing.unwrap_err(), DriveError::NotFound);
         let missing = tree.stat(&format!("{folder}/table")).await;
@@ -342,7 +350,7 @@ async fn of_target(tree: &Tree, link: &str, attribute: &str) -> String {
 }
 
 /// The lines of a file, as JSON.
-async fn lines(tree: &Tree, path: &str) -> Vec<serde_json::Value> {
+pub async fn lines(tree: &Tree, path: &str) -> Vec<serde_json::Value> {
     let text = tree.read_text(path).await.unwrap();
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
     lines.collect()

@@ -19,6 +19,7 @@ mod jobs;
 mod large;
 mod late;
 mod layout;
+mod loose_files;
 mod mended;
 #[path = "../../crates/engine/tests/engine_mutations/mutate.rs"]
 mod mutate;
@@ -33,6 +34,7 @@ mod requests;
 mod service_faults;
 mod sharing;
 mod staged_zips;
+mod stale;
 mod webhooks;
 mod written_texts;
 mod wrong_lists;

@@ -301,7 +301,7 @@ fn stale_results_are_run_once_also_by_commands_at_the_same_time_and_after_a_kill
     run(command(&fixture, "run --preset web").args(paths(&fixture, 2)));
     fixture.wait("");
     assert_eq!(results(&fixture), 2);
-    assert!(run_stale(&fixture, "--yes").contains("nothing is stale"));
+    assert!(run_stale(&fixture, "--yes").contains("nothing is to be run again"));
     change_preset(&fixture, 800);
     // Without a terminal and an answer nothing is paid.
     let refused = fails(command(&fixture, "run --stale"), 2);
@@ -318,7 +318,7 @@ fn stale_results_are_run_once_also_by_commands_at_the_same_time_and_after_a_kill
     fixture.wait("");
     assert_eq!(results(&fixture), 4);
     assert_eq!(fixture.status()["stale_results"], 0);
-    assert!(run_stale(&fixture, "--yes").contains("nothing is stale"));
+    assert!(run_stale(&fixture, "--yes").contains("nothing is to be run again"));
     // Killed while the first answer is on its way.
     change_preset(&fixture, 700);
     let mut child = start();
@@ -333,7 +333,7 @@ fn stale_results_are_run_once_also_by_commands_at_the_same_time_and_after_a_kill
     run_stale(&fixture, "--yes");
     fixture.wait("");
     assert_eq!(results(&fixture), 6);
-    assert!(run_stale(&fixture, "--yes").contains("nothing is stale"));
+    assert!(run_stale(&fixture, "--yes").contains("nothing is to be run again"));
 }
 
 #[test]

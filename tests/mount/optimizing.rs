@@ -67,7 +67,7 @@ fn run_stale_says_what_it_costs_and_runs_nothing_without_an_answer() {
     let said = |output: &std::process::Output| String::from_utf8_lossy(&output.stderr).into_owned();
     let none = stale(&["--yes"]);
     assert!(
-        none.status.success() && said(&none).contains("nothing is stale"),
+        none.status.success() && said(&none).contains("nothing is to be run again"),
         "{none:?}"
     );
     fs::write(fixture.path("presets/shop.json"), config(60)).unwrap();
@@ -94,7 +94,7 @@ fn run_stale_says_what_it_costs_and_runs_nothing_without_an_answer() {
     assert!(ran.status.success(), "{ran:?}");
     fixture.wait("rawmodels/model/optimize/web.json");
     assert_eq!(total(), 2);
-    assert!(said(&stale(&["--dry-run"])).contains("nothing is stale"));
+    assert!(said(&stale(&["--dry-run"])).contains("nothing is to be run again"));
 }
 
 #[test]

@@ -151,7 +151,7 @@ impl DryBuild<'_> {
 
     /// Why a result would be made; `None` if its files are there, or have to be moved to their names only.
     fn due(
-        &self,
+        &mut self,
         before: &DoneBefore,
         source: &Source,
         preset: &ModelPreset,

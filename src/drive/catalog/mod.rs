@@ -74,10 +74,12 @@ pub(super) use sizes::{
 };
 pub(super) use source_zip::{source_zip, source_zip_len, source_zip_name};
 pub(super) use staged_zips::{open_staged_member, staged_zip};
-pub(super) use stale::{StaleCheck, StaleText, learn_versions, stale_count, stale_texts};
+pub(super) use stale::{
+    StaleCheck, StaleText, learn_versions, newer_result, stale_count, stale_texts,
+};
 pub(super) use stored_reasons::forget_reason;
 pub(super) use stored_soon::store_soon;
 pub(super) use urls::remote_file;
-pub(super) use versions::{asset_with_source, replaced_models};
+pub(super) use versions::{asset_with_source, newest_version, replaced_models};
 pub(super) use watch::{look_at, was_listed, watch};
 pub(super) use webhook::{Receiver, take_hint};

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use crate::drive::catalog::data::known::Known;
 use crate::drive::catalog::data::stale_count::StaleCount;
 use crate::drive::catalog::listings::refresh_listing;
 use crate::drive::catalog::parts::Catalog;
@@ -129,11 +130,41 @@ pub fn stale_count(catalog: &Catalog) -> u64 {
 /// The texts whose current result is stale, each with its newest one. What is being made again already is left out.
 pub fn stale_texts(catalog: &Catalog, check: &StaleCheck) -> Vec<StaleText> {
     let known = catalog.known();
-    let mut newest: BTreeMap<(AssetId, String), &KnownRapid> = BTreeMap::new();
+    let stale = newest_results(&known, check).into_iter();
+    let stale = stale.filter_map(|((model, text), row)| {
+        let why = check.of(row).filter(|_| row.state.is_final())?;
+        let result = row.id;
+        Some(StaleText {
+            result,
+            model,
+            text: text.to_owned(),
+            why,
+        })
+    });
+    stale.collect()
+}
+
+/// The newest result of a text of this one, if it is another.
+pub fn newer_result(catalog: &Catalog, check: &StaleCheck, row: &KnownRapid) -> Option<RapidId> {
+    let known = catalog.known();
+    let newest = newest_results(&known, check);
+    let model = check.newest(row.source?);
+    let mut of_texts = row
+        .text_names()
+        .filter_map(|text| newest.get(&(model, text)));
+    of_texts.find(|it| it.id != row.id).map(|it| it.id)
+}
+
+/// The newest result of each text of each model, over all its versions.
+fn newest_results<'a>(
+    known: &'a Known,
+    check: &StaleCheck,
+) -> BTreeMap<(AssetId, &'a str), &'a KnownRapid> {
+    let mut newest: BTreeMap<(AssetId, &str), &KnownRapid> = BTreeMap::new();
     for row in known.rapids.rows() {
         let Some(source) = row.source else { continue };
         for text in row.text_names() {
-            let key = (check.newest(source), text.to_owned());
+            let key = (check.newest(source), text);
             // A result of the newest version goes before those of earlier ones.
             let rank = |row: &KnownRapid| (row.source, row.id);
             match newest.get(&key) {
@@ -142,17 +173,7 @@ pub fn stale_texts(catalog: &Catalog, check: &StaleCheck) -> Vec<StaleText> {
             }
         }
     }
-    let stale = newest.into_iter().filter_map(|((model, text), row)| {
-        let why = check.of(row).filter(|_| row.state.is_final())?;
-        let result = row.id;
-        Some(StaleText {
-            result,
-            model,
-            text,
-            why,
-        })
-    });
-    stale.collect()
+    newest
 }
 
 /// Requests what results are compared with: the source models, and the presets if a result names one. Without an answer,

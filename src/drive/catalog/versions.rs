@@ -183,12 +183,17 @@ fn result_before(
         it.name == row.name
             && it.made_with == row.made_with
             && it.source.is_some_and(|source| earlier.contains(&source))
-            && known
-                .rapids
-                .name(it.id.0)
-                .is_some_and(|name| !ends_in_id(name))
     };
-    known.rapids.rows().filter(same).map(|it| it.id.0).max()
+    let named = known.rapids.rows().filter(same).filter_map(|it| {
+        let name = known
+            .rapids
+            .name(it.id.0)
+            .filter(|name| !ends_in_id(name))?;
+        let is_plain = name == safe_name(it.service_name(), it.id.0);
+        Some((is_plain, it.id.0))
+    });
+    // A text that was run again has several results: the plain name goes before one with the text in it.
+    named.max().map(|(_, id)| id)
 }
 
 /// The result that has the plain name although one with a lower id is there now, with its text.

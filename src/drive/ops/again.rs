@@ -1,6 +1,7 @@
 //! Writing to a loose file that was uploaded: the same bytes change nothing, other bytes are the next version of the
 //! model.
 
+use crate::drive::catalog::{newest_version, replaced_models};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
 use crate::drive::ops::replace::replaced_by_next;
@@ -70,6 +71,9 @@ pub fn rename_over_sent(
 pub fn replaced_by_file(tree: &Tree, standing: DraftEntry) -> DriveResult<Replaced> {
     let asset = tree.catalog().asset_of_draft(standing.draft);
     let asset = asset.ok_or_else(|| refusals::frozen_asset(&standing.path(tree)))?;
+    // Another machine may have replaced what was sent from here.
+    let replaced = replaced_models(tree.catalog(), &tree.catalog().known());
+    let asset = newest_version(&replaced, asset);
     let is_complete = tree
         .catalog()
         .asset(asset)

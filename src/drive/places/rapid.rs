@@ -11,8 +11,9 @@ use super::node::{Node, Row};
 use super::place::{Place, Removal};
 use super::refusals;
 use super::remote::{ServiceFolder, map_rows};
+use super::stale_jobs::runnable_texts;
 use crate::drive::catalog::{
-    StaleCheck, file_map, known_map, known_rapid, learn_reason, rapid_status,
+    StaleCheck, file_map, known_map, known_rapid, learn_reason, newer_result, rapid_status,
 };
 use crate::drive::error::DriveResult;
 use crate::drive::posix::Attributes;
@@ -110,7 +111,7 @@ impl Place for RapidFolder {
     }
 }
 
-/// Why an optimized model is stale, and what makes it again.
+/// Why an optimized model is stale, and what makes it again or has done so.
 fn why_stale(tree: &Tree, rapid: RapidId) -> Option<String> {
     let catalog = tree.catalog();
     let row = catalog.rapid(rapid)?;
@@ -125,9 +126,19 @@ fn why_stale(tree: &Tree, rapid: RapidId) -> Option<String> {
             "its preset has another configuration than at the time when it was made".to_owned()
         }
     };
-    Some(format!(
-        "it is stale: {cause}; `assetfs run --stale` makes it again"
-    ))
+    let mut runnable = runnable_texts(tree).into_iter();
+    let what_next = if runnable.any(|it| it.result == rapid) {
+        "`assetfs run --stale` makes it again".to_owned()
+    } else if let Some(newer) = newer_result(catalog, &check, &row) {
+        let newer = catalog.rapid_path(newer);
+        let newer = shown_path(&newer);
+        format!("a newer result of the same text is {newer}")
+    } else if row.text_names().next().is_none() {
+        "its text is not known, so optimize the model once more".to_owned()
+    } else {
+        "its text is being run already".to_owned()
+    };
+    Some(format!("it is stale: {cause}; {what_next}"))
 }
 
 /// The service folders that a model has in its state.

@@ -36,7 +36,7 @@ export async function withDriveNames(assets) {
 
 export const replacedBadge = ({ replaced }) => (replaced ? h('span.badge.idle', { title: 'A newer version has the name of this model.' }, 'Replaced') : null);
 
-export const staleBadge = ({ stale }) => (stale ? h('span.badge.busy', { title: `${REASONS[stale]} “assetfs run --stale” runs it again.` }, 'Stale') : null);
+export const staleBadge = ({ stale }) => (stale ? h('span.badge.busy', { title: `${REASONS[stale]} “assetfs run --stale” runs it again, unless there is a newer result of its text.` }, 'Stale') : null);
 
 /** The same as a sentence. */
-export const staleLine = ({ stale }) => (stale ? h('p.hint', {}, REASONS[stale], ' ', h('code', {}, 'assetfs run --stale'), ' runs it again, or optimize the model once more.') : null);
+export const staleLine = ({ stale }) => (stale ? h('p.hint', {}, REASONS[stale], ' ', h('code', {}, 'assetfs run --stale'), ' runs it again, unless there is a newer result of its text. Or optimize the model once more.') : null);

@@ -1,0 +1,53 @@
+//! Loose files that a tool copies in again by renaming a new file over them, as `rsync` does.
+
+use std::time::{Duration, Instant};
+
+use crate::by_source::replace;
+use crate::support::account::{Account, MINIMAL_GLTF, Mounted};
+
+/// The file with other bytes each time, renamed to the name of the model.
+async fn send_again(mounted: &Mounted, spaces: usize) {
+    let mut bytes = MINIMAL_GLTF.to_vec();
+    bytes.extend(vec![b' '; spaces]);
+    let (part, file) = ("/rawmodels/.chair.gltf.Ab12Cd", "/rawmodels/chair.gltf");
+    mounted.tree.write(part, &bytes).await.unwrap();
+    mounted.tree.rename(part, file).await.unwrap();
+}
+
+/// Waits until `rawmodels/` has these names and returns the id of the model with the plain name.
+async fn until_listed(mounted: &Mounted, names: &[String]) -> String {
+    let end = Instant::now() + Duration::from_secs(30);
+    loop {
+        let now = mounted.tree.list("/rawmodels").await.unwrap();
+        if now == names {
+            let id = mounted.tree.xattr("/rawmodels/chair", "user.assetfs.id");
+            return id.await.unwrap();
+        }
+        assert!(Instant::now() < end, "{now:?} is not {names:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_loose_file_with_other_bytes_is_the_next_version_also_of_what_another_machine_made_of_it()
+{
+    let (account, mounted) = Account::mounted().await;
+    let (apart, _) = account.mount_apart(1, |_| {}).await;
+    let mut shown = vec!["chair".to_owned()];
+    send_again(&mounted, 0).await;
+    let status = "/rawmodels/chair/.assetfs/status";
+    mounted.tree.until_status(status, "complete").await;
+    let first = until_listed(&mounted, &shown).await;
+    until_listed(&apart, &shown).await;
+    let second = replace(&apart.tree, "chair", "chair.gltf").await;
+    shown.push(format!("chair~{first}"));
+    assert_eq!(until_listed(&mounted, &shown).await, second.to_string());
+
+    send_again(&mounted, 1).await;
+    shown.push(format!("chair~{second}"));
+    let third = until_listed(&mounted, &shown).await;
+    assert_eq!(until_listed(&apart, &shown).await, third);
+    assert!(third != first && third != second.to_string());
+    apart.close().await;
+    mounted.close().await;
+}
