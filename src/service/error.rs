@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use super::bucket_fence::FenceError;
 use super::files::{BucketError, FilesError};
 use super::records::RecordsError;
-use crate::disk_room::is_disk_full;
 use super::tls::TlsError;
+use crate::disk_room::is_disk_full;
 use crate::durable::DurableError;
 
 /// Why a service could not start.
