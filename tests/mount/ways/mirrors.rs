@@ -110,7 +110,7 @@ fn a_mirror_keeps_loose_models_that_a_command_has_sent() {
         "if command -v rclone; then rclone sync \"$FROM\" \"$TO\"; fi",
     ] {
         mirror(line, &local, &fixture.path("rawmodels"));
-        run(crate::support::assetfs("wait", &fixture.root()));
+        run(crate::support::assetfs("wait", fixture.root()));
         let now = ids(&fixture);
         assert!(before.iter().all(|id| now.contains(id)), "{line}: {now:?}");
     }

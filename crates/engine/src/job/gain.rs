@@ -116,7 +116,7 @@ mod tests {
             triangles: None,
             quality: None,
         };
-        warnings(&[export], 10_000, MeshCompression::None, settings)
+        warnings(&[export], 10_000, MeshCompression::None, settings, false)
     }
 
     #[test]
