@@ -11,4 +11,6 @@ mod shared;
 #[path = "../support/skip.rs"]
 mod skip;
 mod support;
+#[path = "../support/tmpfs.rs"]
+mod tmpfs;
 mod upkeep;

@@ -2,9 +2,8 @@
 
 use assetfs::cache::{BLOCK_LEN_BYTES, BlockCache, CacheError, CacheLimits};
 
-use crate::support::{
-    PLENTY, SmallDisk, assert_whole, block, block_range, disk_usage, fill, key, limit,
-};
+use crate::support::{PLENTY, assert_whole, block, block_range, disk_usage, fill, key, limit};
+use crate::tmpfs::SmallDisk;
 
 #[test]
 fn the_least_recently_used_goes_first_and_pins_stay() {

@@ -93,31 +93,3 @@ pub fn block_range(key: &ObjectKey, index: u64) -> (u64, u64) {
     let start = index * BLOCK_LEN_BYTES;
     (start, BLOCK_LEN_BYTES.min(key.size - start))
 }
-
-/// A small file system that can be filled; only root can mount one.
-pub struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    pub fn mount(dir: &Path, bytes: u64) -> Option<SmallDisk> {
-        let options = format!("size={bytes}");
-        let options = std::ffi::CString::new(options).unwrap();
-        let mounted = rustix::mount::mount(
-            "tmpfs",
-            dir,
-            "tmpfs",
-            rustix::mount::MountFlags::empty(),
-            options.as_c_str(),
-        );
-        if let Err(error) = mounted {
-            crate::skip::skipped(&format!("no tmpfs can be mounted ({error})"));
-            return None;
-        }
-        Some(SmallDisk(dir.to_path_buf()))
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = rustix::mount::unmount(&self.0, rustix::mount::UnmountFlags::DETACH);
-    }
-}

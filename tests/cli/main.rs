@@ -24,6 +24,8 @@ mod square_glb;
 mod stdout;
 mod support;
 mod thumbnail;
+#[path = "../support/tmpfs.rs"]
+mod tmpfs;
 mod watch;
 #[path = "../support/zips.rs"]
 mod zips;

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Command;
 
 use super::samples::samples;
 use super::support::Bench;
+use super::tmpfs::SmallDisk;
 use super::zips;
 
 /// The memory limit for hostile models.
@@ -290,14 +290,9 @@ fn a_full_disk_is_named_and_left_as_it_was() {
     let bench = Bench::with_chair();
     let small = bench.path("small");
     fs::create_dir(&small).unwrap();
-    let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=64k", "none"])
-        .arg(&small)
-        .output();
-    if !mounted.is_ok_and(|output| output.status.success()) {
-        crate::skip::skipped("no tmpfs can be mounted");
+    let Some(disk) = SmallDisk::mount(&small, 64 << 10) else {
         return;
-    }
+    };
     let ran = bench.optimize(&[
         "chair",
         "small/out",
@@ -307,7 +302,7 @@ fn a_full_disk_is_named_and_left_as_it_was() {
         "--no-pictures",
     ]);
     let left = bench.names("small");
-    Command::new("umount").arg(&small).status().unwrap();
+    drop(disk);
     let ran = ran.expect(1);
     assert!(
         ran.err().contains("is full: make room on it"),

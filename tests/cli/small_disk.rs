@@ -1,50 +1,20 @@
 //! A full disk of the results is no failure of a model: `assetfs watch` and `assetfs build` say it, wait, and go on.
 
 use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
-use std::path::PathBuf;
+use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::json_schema::check_lines;
 use super::square_glb::numbered_glb;
 use super::support::{ASSETFS, Bench, Ran};
+use super::tmpfs::SmallDisk;
 
-/// A small disk; drop unmounts it.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    /// At the folder `done` of a bench.
-    fn mount(bench: &Bench) -> Option<SmallDisk> {
-        let dir = bench.path("done");
-        fs::create_dir(&dir).unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"])
-            .arg(&dir)
-            .status();
-        if !mounted.is_ok_and(|status| status.success()) {
-            crate::skip::skipped("no tmpfs can be mounted");
-            return None;
-        }
-        Some(SmallDisk(dir))
-    }
-
-    fn fill(&self) {
-        let mut file = File::create(self.0.join("ballast")).unwrap();
-        for len in [65_536, 4_096, 1] {
-            while file.write_all(&vec![0; len]).is_ok() {}
-        }
-    }
-
-    fn free(&self) {
-        fs::remove_file(self.0.join("ballast")).unwrap();
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
+/// A disk at the folder `done` of a bench.
+fn disk_of(bench: &Bench) -> Option<SmallDisk> {
+    let dir = bench.path("done");
+    fs::create_dir(&dir).unwrap();
+    SmallDisk::mount(&dir, 4 << 20)
 }
 
 fn command(bench: &Bench, args: &[&str]) -> Command {
@@ -83,7 +53,7 @@ fn waits(bench: &Bench) -> bool {
 #[test]
 fn a_hot_folder_waits_for_room_and_goes_on() {
     let bench = Bench::new();
-    let Some(disk) = SmallDisk::mount(&bench) else {
+    let Some(disk) = disk_of(&bench) else {
         return;
     };
     let preset = "Lossless Clean-Up";
@@ -136,7 +106,7 @@ fn a_hot_folder_waits_for_room_and_goes_on() {
 #[test]
 fn a_build_waits_for_room_and_what_it_gives_up_is_built_by_the_next() {
     let bench = Bench::new();
-    let Some(disk) = SmallDisk::mount(&bench) else {
+    let Some(disk) = disk_of(&bench) else {
         return;
     };
     bench.write(
@@ -174,7 +144,7 @@ fn a_build_waits_for_room_and_what_it_gives_up_is_built_by_the_next() {
 #[test]
 fn a_hot_folder_with_an_end_gives_up_after_its_timeout_and_records_no_failure() {
     let bench = Bench::new();
-    let Some(disk) = SmallDisk::mount(&bench) else {
+    let Some(disk) = disk_of(&bench) else {
         return;
     };
     let preset = "Lossless Clean-Up";

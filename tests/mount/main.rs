@@ -55,6 +55,8 @@ mod stuck;
 mod supervised;
 mod support;
 mod sync;
+#[path = "../support/tmpfs.rs"]
+mod tmpfs;
 mod two_machines;
 #[path = "../support/validators.rs"]
 mod validators;

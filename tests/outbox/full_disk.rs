@@ -1,38 +1,32 @@
 //! A full staging disk stays usable: complete drafts are sent, removals free space, and no acknowledged data is lost.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use assetfs::outbox::{EntryId, Outbox, OutboxConfig, OutboxError};
 
 use crate::support::{ME, World, eventually, glb, killed, put};
+use crate::tmpfs::SmallDisk;
 
-/// A service, and a disk of 2 MiB for the outbox; drop unmounts it.
-struct SmallDisk {
+/// A service, and a disk of 2 MiB for the outbox.
+struct DiskWorld {
+    // Unmounted before the folder is removed with the world.
+    disk: SmallDisk,
     world: World,
-    dir: PathBuf,
 }
 
-impl SmallDisk {
+impl DiskWorld {
     /// `None`, reported as a skipped test, if no file system can be mounted.
-    async fn mount() -> Option<SmallDisk> {
+    async fn mount() -> Option<DiskWorld> {
         let world = World::start().await;
         let dir = world.dir.path().join("small");
         std::fs::create_dir_all(&dir).unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"])
-            .arg(&dir)
-            .status();
-        if !mounted.is_ok_and(|status| status.success()) {
-            crate::skip::skipped("no tmpfs can be mounted");
-            return None;
-        }
-        Some(SmallDisk { world, dir })
+        let disk = SmallDisk::mount(&dir, 2 << 20)?;
+        Some(DiskWorld { disk, world })
     }
 
     fn state(&self) -> PathBuf {
-        self.dir.join("outbox")
+        self.disk.path().join("outbox")
     }
 
     fn open(&self) -> Outbox {
@@ -52,27 +46,12 @@ impl SmallDisk {
     }
 }
 
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.dir).status();
-    }
-}
-
-/// Fills the disk until the file is removed.
-fn ballast(path: &Path) {
-    use std::io::Write as _;
-    let mut file = std::fs::File::create(path).unwrap();
-    for len in [65_536, 4_096, 1] {
-        while file.write_all(&vec![0; len]).is_ok() {}
-    }
-}
-
 #[tokio::test]
 async fn bytes_that_the_journal_does_not_know_stay_where_they_are_while_the_disk_is_full() {
-    let Some(disk) = SmallDisk::mount().await else {
+    let Some(disk) = DiskWorld::mount().await else {
         return;
     };
-    let (dir, outbox) = (&disk.dir, disk.open());
+    let (dir, outbox) = (disk.disk.path(), disk.open());
     let draft = outbox.drafts().create("one", 0o755, &ME).unwrap().id;
     put(&outbox, draft, EntryId::ROOT, "chair.glb", &glb(100_000));
     outbox.shut_down().await;
@@ -80,7 +59,7 @@ async fn bytes_that_the_journal_does_not_know_stay_where_they_are_while_the_disk
     // The state after a kill between the creation of a file and its record.
     let unknown = dir.join("outbox/staging/00000000ffff");
     std::fs::write(&unknown, b"bytes that were never acknowledged").unwrap();
-    ballast(&dir.join("ballast"));
+    disk.disk.fill();
     for _ in 0..2 {
         let outbox = disk.open();
         let chair = outbox.entries().child(draft, EntryId::ROOT, "chair.glb");
@@ -89,7 +68,7 @@ async fn bytes_that_the_journal_does_not_know_stay_where_they_are_while_the_disk
         assert!(outbox.recovered().is_empty(), "no empty folders are left");
         outbox.shut_down().await;
     }
-    std::fs::remove_file(dir.join("ballast")).unwrap();
+    disk.disk.free();
     let outbox = disk.open();
     let recovered = outbox.recovered();
     assert_eq!(recovered.len(), 1);
@@ -120,10 +99,10 @@ fn fill(outbox: &Outbox, name: &str) -> OutboxError {
 
 #[tokio::test]
 async fn a_full_staging_disk_stays_usable() {
-    let Some(disk) = SmallDisk::mount().await else {
+    let Some(disk) = DiskWorld::mount().await else {
         return;
     };
-    let (dir, world, outbox) = (&disk.dir, &disk.world, disk.open());
+    let (dir, world, outbox) = (disk.disk.path(), &disk.world, disk.open());
     let kept: Vec<_> = ["one", "two", "three"]
         .map(|name| {
             let draft = outbox.drafts().create(name, 0o755, &ME).unwrap().id;
@@ -211,7 +190,7 @@ fn copy_in_vain(outbox: &Outbox, copies: std::ops::Range<usize>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn copies_that_fill_the_disk_leave_room_to_commit_to_cancel_and_to_remove() {
-    let Some(disk) = SmallDisk::mount().await else {
+    let Some(disk) = DiskWorld::mount().await else {
         return;
     };
     let (world, outbox) = (&disk.world, disk.open());
@@ -225,7 +204,7 @@ async fn copies_that_fill_the_disk_leave_room_to_commit_to_cancel_and_to_remove(
         tokio::task::spawn_blocking(move || copy_in_vain(&outbox, thread * 10..thread * 10 + 10))
     });
     futures_util::future::join_all(copies).await;
-    let left = || rustix::fs::statvfs(&disk.dir).unwrap().f_bavail * 4096;
+    let left = || rustix::fs::statvfs(disk.disk.path()).unwrap().f_bavail * 4096;
     assert!(left() > 0, "data has taken all of the disk");
     // Deciding works before anything was freed, and in any order.
     let asset = outbox.uploads().commit(kept[0], false).await.unwrap();
@@ -258,7 +237,7 @@ async fn copies_that_fill_the_disk_leave_room_to_commit_to_cancel_and_to_remove(
 
 /// Removes all files of a draft on a disk without room, and dies.
 async fn what_is_left_after_a_kill(prepare: impl Fn(&Path)) -> Option<Vec<String>> {
-    let disk = SmallDisk::mount().await?;
+    let disk = DiskWorld::mount().await?;
     let (state, outbox) = (disk.state(), disk.open());
     let draft = outbox.drafts().create("one", 0o755, &ME).unwrap().id;
     let names: Vec<String> = (0..200).map(|number| format!("{number}.txt")).collect();
@@ -266,7 +245,7 @@ async fn what_is_left_after_a_kill(prepare: impl Fn(&Path)) -> Option<Vec<String
         put(&outbox, draft, EntryId::ROOT, name, b"x");
     }
     prepare(&state);
-    ballast(&disk.dir.join("ballast"));
+    disk.disk.fill();
     for name in &names {
         let removed = outbox
             .entries()

@@ -14,5 +14,7 @@ mod replacing;
 mod skip;
 mod speed;
 mod support;
+#[path = "../support/tmpfs.rs"]
+mod tmpfs;
 mod uploads;
 mod waiting;

@@ -1,55 +1,22 @@
 //! A full data disk is named by every answer, costs nothing, and is over when there is room.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use assetfs::service::{RecordsAt, Service, ServiceConfig, ServiceError};
 use serde_json::{Value, json};
 
 use super::support::{COPYING_WORKER, Fixture, WAITING_WORKER, settings, upload_url};
+use super::tmpfs::SmallDisk;
 use crate::needs_own_storage;
 
-/// A small disk for the data folder of a service; drop unmounts it.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    fn mount(dir: &Path) -> Option<SmallDisk> {
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"])
-            .arg(dir)
-            .status();
-        if !mounted.is_ok_and(|status| status.success()) {
-            crate::skip::skipped("no tmpfs can be mounted");
-            return None;
-        }
-        Some(SmallDisk(dir.to_owned()))
-    }
-
-    fn fill(&self) {
-        use std::io::Write as _;
-        let mut file = std::fs::File::create(self.0.join("ballast")).unwrap();
-        for len in [65_536, 4_096, 1] {
-            while file.write_all(&vec![0; len]).is_ok() {}
-        }
-    }
-
-    fn free(&self) {
-        std::fs::remove_file(self.0.join("ballast")).unwrap();
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
+/// Bytes of the disk of the data folder.
+const DISK_BYTES: u64 = 4 << 20;
 
 #[tokio::test]
 async fn a_full_data_disk_is_the_reason_of_jobs_costs_nothing_and_ends_by_itself() {
     needs_own_storage!();
     let dir = tempfile::tempdir().unwrap();
-    let Some(disk) = SmallDisk::mount(dir.path()) else {
+    let Some(disk) = SmallDisk::mount(dir.path(), DISK_BYTES) else {
         return;
     };
     let service = Fixture::with(WAITING_WORKER, |config| {
@@ -133,7 +100,7 @@ async fn a_full_data_disk_is_the_reason_of_jobs_costs_nothing_and_ends_by_itself
 async fn models_can_be_deleted_on_a_full_data_disk_and_the_service_starts_on_it() {
     needs_own_storage!();
     let dir = tempfile::tempdir().unwrap();
-    let Some(disk) = SmallDisk::mount(dir.path()) else {
+    let Some(disk) = SmallDisk::mount(dir.path(), DISK_BYTES) else {
         return;
     };
     let data = dir.path().join("data");

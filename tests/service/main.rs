@@ -57,6 +57,8 @@ mod support;
 #[path = "../support/test_records.rs"]
 mod test_records;
 mod tls;
+#[path = "../support/tmpfs.rs"]
+mod tmpfs;
 mod tokens;
 mod uploads;
 mod version_1;

@@ -9,6 +9,7 @@ use super::models::{corners, triangle, triangle_glb};
 use super::tools::{assert_arrived, tree};
 use crate::needs_fuse;
 use crate::support::{Fixture, assetfs, read, run, small_chair, text, wait_until};
+use crate::tmpfs::SmallDisk;
 
 #[test]
 fn five_hundred_files_in_one_folder_arrive() {
@@ -72,34 +73,6 @@ fn odd_names_arrive_as_they_are() {
     assert_eq!(refused.raw_os_error(), Some(36), "ENAMETOOLONG");
 }
 
-/// A tmpfs; drop unmounts it.
-struct SmallDisk<'a>(&'a Path);
-
-impl SmallDisk<'_> {
-    fn mount<'a>(at: &'a Path, size: &str) -> Option<SmallDisk<'a>> {
-        let options = format!("size={size},mode=0700");
-        let output = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
-            .arg(at)
-            .output()
-            .ok()?;
-        if !output.status.success() {
-            crate::skip::skipped(&format!(
-                "no tmpfs can be mounted ({})",
-                text(&output.stderr).trim()
-            ));
-            return None;
-        }
-        Some(SmallDisk(at))
-    }
-}
-
-impl Drop for SmallDisk<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0).output();
-    }
-}
-
 /// The folder of drafts below the state folder.
 fn outbox_dir(fixture: &Fixture) -> std::path::PathBuf {
     let state = fixture.scratch.path().join("state");
@@ -117,7 +90,7 @@ fn a_full_staging_disk_is_enospc_loses_nothing_and_works_again_with_room() {
     let outbox = outbox_dir(&fixture);
     fs::remove_dir_all(&outbox).unwrap();
     fs::create_dir(&outbox).unwrap();
-    let Some(disk) = SmallDisk::mount(&outbox, "1m") else {
+    let Some(disk) = SmallDisk::mount(&outbox, 1 << 20) else {
         return;
     };
     fixture.mount(&["--settle", "10m"]);
