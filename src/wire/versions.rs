@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::AssetId;
+use super::id::AssetId;
 
 /// The versions of each model: all that replace each other, in the order of their ids.
 ///

@@ -25,8 +25,14 @@ fn all_versions(known: &Known, here: impl IntoIterator<Item = (AssetId, AssetId)
 
 /// The models that were replaced, each with the next version.
 pub fn replaced_models(catalog: &Catalog, known: &Known) -> HashMap<AssetId, AssetId> {
-    let is_there = |version: AssetId| known.assets.row(version.0).is_some();
-    all_versions(known, catalog.outbox.uploads().replacements()).replaced(is_there)
+    replaced(known, catalog.outbox.uploads().replacements())
+}
+
+fn replaced(
+    known: &Known,
+    here: impl IntoIterator<Item = (AssetId, AssetId)>,
+) -> HashMap<AssetId, AssetId> {
+    all_versions(known, here).replaced(|version| known.assets.row(version.0).is_some())
 }
 
 /// The newest version of a model.
@@ -41,8 +47,7 @@ pub fn newest_version(replaced: &HashMap<AssetId, AssetId>, asset: AssetId) -> A
 
 /// The models that another one replaces or has replaced, as far as notes say.
 pub(super) fn noted_old(known: &Known) -> HashSet<AssetId> {
-    let is_there = |version: AssetId| known.assets.row(version.0).is_some();
-    let replaced = all_versions(known, []).replaced(is_there);
+    let replaced = replaced(known, []);
     let old = known.assets.rows().filter(|row| row.is_old_version);
     replaced.into_keys().chain(old.map(|row| row.id)).collect()
 }

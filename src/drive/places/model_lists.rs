@@ -250,24 +250,16 @@ fn models_at_hand(tree: &Tree) -> Vec<ListedModel> {
             .cloned()
             .collect()
     };
-    let replaced = replaced_models(tree.catalog(), &tree.catalog().known());
-    let sent_from_here = tree.outbox().uploads().replacements();
-    let replaces: HashMap<AssetId, AssetId> = sent_from_here
-        .into_iter()
-        .map(|(old, new)| (new, old))
-        .collect();
+    let sent_from_here = tree.outbox().uploads().replacements().into_iter();
+    let versions = VersionsAround {
+        next: replaced_models(tree.catalog(), &tree.catalog().known()),
+        before: sent_from_here.map(|(old, new)| (new, old)).collect(),
+    };
     let mut models: Vec<ListedModel> = rows
         .into_iter()
         .map(|row| {
             let home = tree.catalog().home_of(row.id);
-            let id = row.id;
-            let noted = row.notes.replaces;
-            let model = model(tree, row, home, drafts.remove(&home));
-            ListedModel {
-                replaced_by: replaced.get(&id).map(|new| new.0),
-                replaces: replaces.get(&id).copied().or(noted).map(|old| old.0),
-                ..model
-            }
+            model(tree, row, home, drafts.remove(&home), &versions)
         })
         .collect();
     models.extend(
@@ -278,12 +270,28 @@ fn models_at_hand(tree: &Tree) -> Vec<ListedModel> {
     models
 }
 
+/// The versions that are known beside each model.
+struct VersionsAround {
+    /// The one that has taken its name.
+    next: HashMap<AssetId, AssetId>,
+    /// The one that it was sent from here to replace.
+    before: HashMap<AssetId, AssetId>,
+}
+
 /// While the outbox handles a model, its status is the newest.
-fn model(tree: &Tree, row: KnownAsset, home: Home, draft: Option<DraftInfo>) -> ListedModel {
+fn model(
+    tree: &Tree,
+    row: KnownAsset,
+    home: Home,
+    draft: Option<DraftInfo>,
+    versions: &VersionsAround,
+) -> ListedModel {
     let (status, warning) = match draft {
         Some(draft) => (draft.status, draft.warning),
         None => (asset_status(tree.catalog(), &row), None),
     };
+    let before = versions.before.get(&row.id).copied();
+    let before = before.or(row.notes.replaces);
     let path = tree.catalog().home_path(home);
     let warning = warning.or_else(|| tree.failures().warning_of(&path));
     ListedModel {
@@ -298,8 +306,8 @@ fn model(tree: &Tree, row: KnownAsset, home: Home, draft: Option<DraftInfo>) -> 
         },
         format: row.format,
         source_hash: row.notes.source,
-        replaced_by: None,
-        replaces: None,
+        replaced_by: versions.next.get(&row.id).map(|new| new.0),
+        replaces: before.map(|old| old.0),
     }
 }
 
