@@ -6,6 +6,9 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+pub(super) use crate::outbox::process_of;
+use crate::outbox::program_of;
+
 /// An inode number. It stays the same as long as the content does, also across mounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ino(pub u64);
@@ -50,8 +53,7 @@ impl Caller {
 
     /// The name of the program; empty when it is gone.
     pub fn program(&self) -> String {
-        let name = std::fs::read_to_string(format!("/proc/{}/comm", self.process()));
-        name.unwrap_or_default().trim_end().to_owned()
+        program_of(self.pid)
     }
 
     pub(super) fn for_outbox(&self) -> crate::outbox::Caller {
@@ -288,16 +290,4 @@ pub struct FileSystemStatus {
     pub files_free: u64,
     /// Longest name in bytes.
     pub name_max: u32,
-}
-
-/// The process that a thread belongs to; the thread's own number where it is gone.
-pub(super) fn process_of(tid: u32) -> u32 {
-    if tid == 0 {
-        return 0;
-    }
-    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
-    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
-    process
-        .and_then(|process| process.trim().parse().ok())
-        .unwrap_or(tid)
 }

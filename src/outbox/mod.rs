@@ -41,7 +41,8 @@ pub use config::OutboxConfig;
 pub use drafts::{
     AttributeChange, Deletions, DraftInfo, DraftKind, DraftPhase, Drafts, DrainReport, Entries,
     EntryInfo, EntryKind, FileTransfer, LoneZip, OpenMode, Orphan, Orphans, Place, Renamed,
-    Replaced, SentEntry, SentRecord, StagedFile, TransferInfo, Uploads, source_hash,
+    Replaced, SentEntry, SentRecord, StagedFile, TransferInfo, Uploads, process_of, program_of,
+    source_hash,
 };
 pub use elsewhere::{unsent_in, waits_unsent};
 pub use error::{OutboxError, OutboxResult};

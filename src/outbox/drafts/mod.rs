@@ -37,6 +37,7 @@ pub use lone_zip::LoneZip;
 pub use memory::FateListener;
 pub use ops::Drafts;
 pub use parts::DraftParts;
+pub use process::{process_of, program_of};
 pub use record::{DraftRecord, Target, UploadRecord};
 pub use sent::{SentEntry, SentRecord, source_hash};
 pub use staged_file::StagedFile;

@@ -154,8 +154,9 @@ impl DraftParts {
         self.own.room.forget();
     }
 
-    /// Tries the uploads that wait for room in the account now.
-    pub fn wake_waiting_for_room(&self) {
+    /// The account has more room: uploads that wait for it are tried again now.
+    pub fn room_is_freed(&self) {
+        self.forget_room();
         let memory = self.memory();
         for draft in memory.state.drafts.keys() {
             let activity = memory.activity_of(*draft);

@@ -23,7 +23,7 @@ impl Process {
         if tid == 0 {
             return Process::UNSEEN;
         }
-        let pid = thread_group(tid).unwrap_or(tid);
+        let pid = process_of(tid);
         let Some((_, start)) = state_and_start(pid) else {
             // It has ended already. No later process has this start time.
             return Process { pid, start: 0 };
@@ -63,11 +63,20 @@ impl Processes {
     }
 }
 
-/// Whether a thread is one of a command of this program, by the name of its process.
+/// The id of the process that a thread belongs to; that of the thread if it is gone.
+pub fn process_of(tid: u32) -> u32 {
+    thread_group(tid).unwrap_or(tid)
+}
+
+/// The name of the program of a thread; empty if it is gone.
+pub fn program_of(tid: u32) -> String {
+    let name = fs::read_to_string(format!("/proc/{}/comm", process_of(tid)));
+    name.unwrap_or_default().trim_end().to_owned()
+}
+
+/// Whether a thread is one of a command of this program, by the name of the program.
 pub fn is_command(tid: u32) -> bool {
-    let pid = thread_group(tid).unwrap_or(tid);
-    let name = fs::read_to_string(format!("/proc/{pid}/comm"));
-    name.is_ok_and(|name| name.trim_end() == env!("CARGO_PKG_NAME"))
+    program_of(tid) == env!("CARGO_PKG_NAME")
 }
 
 fn thread_group(tid: u32) -> Option<u32> {

@@ -44,8 +44,7 @@ pub fn remove_draft_if(
     parts.draft_changed(draft);
     parts.loose_file_left(left);
     if held_room {
-        parts.forget_room();
-        parts.wake_waiting_for_room();
+        parts.room_is_freed();
     }
     parts.own.discard_wake.notify_one();
     Ok(())

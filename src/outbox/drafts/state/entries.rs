@@ -22,11 +22,9 @@ impl DraftsState {
             } => {
                 self.used(draft.0);
                 let tree = Tree::new(*attributes);
-                let draft_made = Draft {
-                    by_command: *by_command,
-                    ..new_draft(name, *kind, attributes.ctime, tree)
-                };
-                self.add_draft(*draft, draft_made)
+                let mut made = new_draft(name, *kind, attributes.ctime, tree);
+                made.by_command = *by_command;
+                self.add_draft(*draft, made)
             }
             DraftRecord::Removed { draft } => self.remove_draft(*draft),
             DraftRecord::FileMade {

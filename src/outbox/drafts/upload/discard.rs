@@ -99,10 +99,10 @@ pub(super) async fn record_discarded(parts: &Arc<DraftParts>, asset: AssetId) ->
         (may_stay, memory.dropped.remove(&asset))
     };
     let recorded = parts.record(UploadRecord::Discarded { asset }).await;
-    parts.forget_room();
-    // Two drafts that are refused again and again would wake each other without a pause.
-    if !is_sent_again {
-        parts.wake_waiting_for_room();
+    match is_sent_again {
+        // Two drafts that are refused again and again would wake each other without a pause.
+        true => parts.forget_room(),
+        false => parts.room_is_freed(),
     }
     parts.events.send(match may_stay {
         true => OutboxEvent::AssetGivenUp(asset),
@@ -161,8 +161,7 @@ pub(super) fn ended(parts: &DraftParts, asset: AssetId) -> OutboxResult<()> {
     };
     parts.events.send(OutboxEvent::AssetChanged(asset));
     parts.loose_file_left(left);
-    parts.forget_room();
-    parts.wake_waiting_for_room();
+    parts.room_is_freed();
     if let Some(draft) = draft {
         parts.draft_changed(draft);
     }
