@@ -1,7 +1,7 @@
 //! Walks through folders and reads whole files, for commands that check contents.
 
 use std::fs::{self, File, FileType};
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -19,6 +19,31 @@ const PART_BYTES: usize = 1 << 20;
 pub(super) fn is_json(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension == "json")
+}
+
+/// The records in a folder, each a `.json` file that this program wrote; none if there is no folder. `redone` says in an error
+/// what removing a damaged record has done again.
+pub(super) fn records_in<T: DeserializeOwned>(folder: &Path, redone: &str) -> Result<Vec<T>> {
+    let mut records = Vec::new();
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(records),
+        entries => entries.with_context(|| folder.display().to_string())?,
+    };
+    for entry in entries {
+        let path = entry?.path();
+        if !is_json(&path) {
+            continue;
+        }
+        let damaged = || {
+            format!(
+                "the record {} cannot be read; remove it, and {redone}",
+                path.display()
+            )
+        };
+        let text = given_files::read(&path).with_context(damaged)?;
+        records.push(serde_json::from_slice(&text).with_context(damaged)?);
+    }
+    Ok(records)
 }
 
 /// The checksum of the bytes that `read` gives, in the form of [`own_checksum`](super::mounted::own_checksum).

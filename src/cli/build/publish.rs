@@ -12,14 +12,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::super::exported_files::exports;
 use super::super::files;
 use super::super::watch::Key;
 use crate::durable::{sync_dir, write_atomic};
 use crate::fuse::shell_quoted;
-use crate::given_files;
 
 /// The file beside the records that [`ComparedFiles`] is kept in.
 const COMPARED: &str = "compared";
@@ -52,9 +51,9 @@ struct PublishedFile {
 /// A time of a file in seconds and nanoseconds since 1970.
 type FileTime = (i64, i64);
 
-/// The files whose bytes were compared since their inode was changed last, by their paths below the folder of results, with
-/// the time of that change. No program can set it back, as `cp -p` does with the time of the bytes. Without an entry, the bytes
-/// are read once more.
+/// The change times (ctime) of the inodes of files whose bytes were compared, by their paths below the folder of results. While
+/// a file has the same ctime, it has the same bytes: no program can set it back, as `cp -p` does with the mtime. A file without
+/// an entry is read again.
 type ComparedFiles = BTreeMap<PathBuf, FileTime>;
 
 /// The records of what was published.
@@ -69,32 +68,14 @@ pub(super) struct Publisher {
 impl Publisher {
     /// Reads the records in the folder `records`; `out` is the folder of results.
     pub(super) fn open(out: &Path, records: &Path) -> Result<Publisher> {
-        let mut known = BTreeMap::new();
-        let entries = match fs::read_dir(records) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            entries => Some(entries.with_context(|| records.display().to_string())?),
-        };
-        for entry in entries.into_iter().flatten() {
-            let path = entry?.path();
-            if !files::is_json(&path) {
-                continue;
-            }
-            let damaged = || {
-                format!(
-                    "the record {} cannot be read; remove it, and its result is made again",
-                    path.display()
-                )
-            };
-            let text = given_files::read(&path).with_context(damaged)?;
-            let record: Published = serde_json::from_slice(&text).with_context(damaged)?;
-            known.insert((record.model.clone(), record.preset.clone()), record);
-        }
+        let known = files::records_in(records, "its result is made again")?.into_iter();
+        let by_key = |record: Published| ((record.model.clone(), record.preset.clone()), record);
         let compared = fs::read(records.join(COMPARED)).ok();
         let compared = compared.and_then(|text| serde_json::from_slice(&text).ok());
         Ok(Publisher {
             out: out.to_owned(),
             records: records.to_owned(),
-            known,
+            known: known.map(by_key).collect(),
             compared: compared.unwrap_or_default(),
         })
     }
@@ -312,12 +293,7 @@ fn changed(status: &fs::Metadata) -> FileTime {
 }
 
 fn hash_of(file: &Path) -> Result<String> {
-    let mut hash = Xxh3::new();
-    files::read_through(file, |part| {
-        hash.update(part);
-        true
-    })?;
-    Ok(format!("{:032x}", hash.digest128()))
+    files::checksum(|take| files::read_through(file, take))
 }
 
 /// Whether a folder of results has exported files.

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::super::exit::sentence;
+use super::super::files;
 use super::file_system;
 use crate::durable::{DirLock, FileSystem, StagedFiles, recorder, sync_dir, write_all_atomic};
-use crate::given_files;
 
 /// The folder of records and unfinished results, in the folder of the results.
 const FOLDER: &str = ".assetfs-watch";
@@ -105,7 +105,7 @@ impl Records {
                 out.display()
             )
         })?;
-        let known = read_all(&dir.join("records"))?;
+        let known = peek(out)?;
         let file_system = file_system::is_local(&dir).then(|| FileSystem::of(&dir));
         Ok(Records {
             file_system: file_system.transpose()?,
@@ -246,28 +246,9 @@ impl Records {
 
 /// The records of a folder of results as they are, read without changing anything; none if there are none.
 pub(super) fn peek(out: &Path) -> Result<KnownRecords> {
-    let dir = out.join(FOLDER).join("records");
-    match dir.exists() {
-        true => read_all(&dir),
-        false => Ok(KnownRecords::new()),
-    }
-}
-
-fn read_all(dir: &Path) -> Result<KnownRecords> {
     let mut known = KnownRecords::new();
-    for entry in fs::read_dir(dir)? {
-        let path = entry?.path();
-        if path.extension().is_none_or(|extension| extension != "json") {
-            continue;
-        }
-        let damaged = || {
-            format!(
-                "the record {} cannot be read; remove it, and its model is done again",
-                path.display()
-            )
-        };
-        let text = given_files::read(&path).with_context(damaged)?;
-        let record: Record = serde_json::from_slice(&text).with_context(damaged)?;
+    let folder = out.join(FOLDER).join("records");
+    for record in files::records_in::<Record>(&folder, "its model is done again")? {
         let of_entry = known.entry(record.entry.clone()).or_default();
         of_entry.insert(record.preset.clone(), record);
     }
