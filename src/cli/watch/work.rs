@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -72,8 +72,9 @@ pub(in crate::cli) enum Back {
 pub(in crate::cli) struct DriveBack {
     pub(super) drive: MountedDrive,
     pub(super) names: DriveNames,
-    /// The texts of presets that have a result, when the run begins.
-    known: Arc<KnownTexts>,
+    /// The texts of presets that had a result before the first one was put in. The list of results is read then, not earlier: a
+    /// run with nothing to do asks for nothing.
+    known: Arc<OnceLock<KnownTexts>>,
 }
 
 /// Which models of the drive those of a folder are.
@@ -133,16 +134,10 @@ impl Back {
         names: DriveNames,
     ) -> Result<Back> {
         let drive = MountedDrive::at_or_only(mount, command)?;
-        let known = match &names {
-            // It counts nothing.
-            DriveNames::Free => KnownTexts::default(),
-            DriveNames::Own(_) => KnownTexts::of(&drive),
-        };
-        let known = Arc::new(known);
         Ok(Back::Drive(DriveBack {
             drive,
             names,
-            known,
+            known: Arc::default(),
         }))
     }
 
@@ -192,6 +187,16 @@ impl Back {
                 tokio::task::spawn_blocking(move || drive(back, job, &progress, &events));
             }
         }
+    }
+}
+
+impl DriveBack {
+    fn known_texts(&self) -> &KnownTexts {
+        self.known.get_or_init(|| match self.names {
+            // Nobody asks what it costs.
+            DriveNames::Free => KnownTexts::default(),
+            DriveNames::Own(_) => KnownTexts::of(&self.drive),
+        })
     }
 }
 
@@ -274,7 +279,7 @@ fn drive(
 ) {
     let entry = job.source.entry.clone();
     let mut new_texts = 0;
-    let uploaded = upload(back.drive, &mut job, progress, || {
+    let uploaded = upload(back.drive.clone(), &mut job, progress, || {
         let entry = entry.clone();
         drop(events.send(WorkEvent::Copied { entry }))
     });
@@ -284,7 +289,7 @@ fn drive(
                 .makes
                 .iter()
                 .map(|(preset, _)| {
-                    let is_new = back.known.lacks(&model, preset);
+                    let is_new = back.known_texts().lacks(&model, preset);
                     let dropped = preset.drop_into(&model);
                     new_texts += usize::from(is_new && dropped.is_ok());
                     dropped
