@@ -27,15 +27,16 @@ fn advice_for(format: &str, settings: &Settings) -> &'static str {
 }
 
 /// A warning for each export that has more bytes than its source, and for each that has hardly fewer although the settings ask
-/// for less. `is_limit_missed`: another warning says that a limit could not be met, and why.
+/// for less. `said` are the warnings before: one of them may say that a limit could not be met.
 pub(super) fn warnings(
     exports: &[ExportedFile],
     source_bytes: u64,
     packing: MeshCompression,
     settings: &Settings,
-    is_limit_missed: bool,
+    said: &[Warning],
 ) -> Vec<Warning> {
-    let why = match is_limit_missed {
+    let mut said = said.iter();
+    let why = match said.any(|warning| warning.kind == WarningKind::LimitMissed) {
         true => "a limit could not be met",
         false => "the source is within the limits already",
     };
@@ -116,7 +117,7 @@ mod tests {
             triangles: None,
             quality: None,
         };
-        warnings(&[export], 10_000, MeshCompression::None, settings, false)
+        warnings(&[export], 10_000, MeshCompression::None, settings, &[])
     }
 
     #[test]

@@ -105,10 +105,8 @@ pub(super) fn optimize(
         compare_exports(&pictures, &scene, &mut exports, hidden, job)?;
     }
     let exports: Vec<ExportedFile> = exports.into_iter().map(|export| export.file).collect();
-    let mut said = job.logs.warnings.iter();
-    let is_limit_missed = said.any(|warning| warning.kind == WarningKind::LimitMissed);
-    let packing = imported.packing;
-    let gain = gain::warnings(&exports, source.bytes, packing, &settings, is_limit_missed);
+    let (packing, said) = (imported.packing, &job.logs.warnings);
+    let gain = gain::warnings(&exports, source.bytes, packing, &settings, said);
     job.logs.warnings.extend(gain);
     let (name, format, bytes) = main_export(&exports);
     let result = counts(&scene, bytes);
