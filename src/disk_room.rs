@@ -1,4 +1,4 @@
-//! Checks for free disk space, before work begins and for the health check, and tells a full disk from other failures.
+//! Checks for free disk space, before work begins and for the health check. Recognizes errors that a full disk has caused.
 
 use std::error::Error;
 use std::io;

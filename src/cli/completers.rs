@@ -63,7 +63,7 @@ pub(super) fn models(current: &OsStr) -> Vec<CompletionCandidate> {
     found
 }
 
-/// Completions for a tag: those of the models of mounted drives.
+/// Completions for a tag: the tags of models in the mounted drives.
 pub(super) fn tags(current: &OsStr) -> Vec<CompletionCandidate> {
     let typed = current.to_string_lossy().into_owned();
     let tags = in_time(move || tags_of(&fuse::own_mounts().unwrap_or_default(), &typed));

@@ -155,7 +155,7 @@ impl Drive {
         InotifyReports { mount: &self.mount }
     }
 
-    /// The path of a file or folder below the mount point, as messages name it; `None` if there is none of that number.
+    /// The path of a file or folder below the mount point, as messages name it; `None` if there is no inode of that number.
     pub fn path_of(&self, ino: Ino) -> Option<String> {
         let node = self.mount.node(ino).ok()?;
         let path = node.path(&self.mount);

@@ -1,4 +1,4 @@
-//! Disk space that is kept for the moment at which the disk is full.
+//! Disk space that is reserved, and given back when the disk is full.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;

@@ -120,10 +120,8 @@ pub(super) fn watch(unanswered: Arc<Unanswered>, drive: Drive) -> LongWaitsThrea
 }
 
 fn name_long_waits(unanswered: &Unanswered, drive: &Drive) {
-    let mut lines = Vec::new();
-    for wait in take_long_lock_waits(LOCK_PATIENCE) {
-        lines.push(wait.to_string());
-    }
+    let locks = take_long_lock_waits(LOCK_PATIENCE);
+    let mut lines: Vec<String> = locks.iter().map(ToString::to_string).collect();
     for (call, lasts) in unanswered.take_due(Instant::now()) {
         // The rest is not written, and a path may be waited for.
         let path = match lines.len() < MAX_LINES {

@@ -76,7 +76,7 @@ async fn a_result_is_stale_when_its_preset_has_changed_or_its_source_was_replace
         json!({ "stale": replaced, "replaced": [asset] })
     );
 
-    // Another machine has replaced the same one, and has not seen the newer.
+    // Another machine replaced the same version and had not seen the newer one.
     let newest = service.upload("chair", &[("a.glb", b"z")]).await;
     let note = json!({ "tags": [format!("assetfs:replaces={asset}")] });
     let path = format!("/api/v2/rawmodel/{newest}");

@@ -188,7 +188,7 @@ impl DryBuild<'_> {
         }
     }
 
-    /// Says what would be removed, or fails if it would be too much.
+    /// Prints the files that `--prune` would remove. Fails if they are more than its limit.
     fn show_gone(&self, all: &[Built]) -> Result<()> {
         let wanted: BTreeSet<Key> = all
             .iter()

@@ -40,7 +40,7 @@ struct Build<'a> {
     publisher: Publisher,
     /// What was made in this run.
     made: BTreeSet<Key>,
-    /// How many texts of presets were new in the drive.
+    /// Number of preset texts that this run put into the drive and that were not there; each costs a point.
     new_texts: usize,
     /// Why results that were made could not be moved to their names.
     not_published: BTreeMap<Key, String>,
@@ -174,7 +174,7 @@ pub(super) fn no_models(file: &BuildFile) -> Result<Vec<Built>> {
     Ok(all)
 }
 
-/// Where the results and records of a folder of models are. It is named after the folder.
+/// The folder with the results and records of a folder of models; its name is a hash of the path of that folder.
 pub(super) fn folder_of_records(file: &BuildFile, dir: &Path) -> PathBuf {
     let named = dir.strip_prefix(&file.folder).unwrap_or(dir);
     let name = xxh3_64(named.as_os_str().as_encoded_bytes());

@@ -74,7 +74,7 @@ pub(in crate::cli) struct Queue {
     /// Names of models of the drive that have the files of a model of the folder under another name.
     taken_in_drive: BTreeSet<String>,
     running: BTreeSet<String>,
-    /// How many texts of presets were new in the drive.
+    /// Number of preset texts that this run put into the drive and that were not there; each costs a point.
     new_texts: usize,
     room_wait: Option<RoomWait>,
     /// Entries of the folder that cannot be models, and were named.
@@ -283,7 +283,7 @@ impl Queue {
         Ok((!job.makes.is_empty()).then_some(job))
     }
 
-    /// Records that a preset of a model is begun, and makes a folder for its results; `None` when they are there already.
+    /// Records that the work on a model and a preset has begun, and makes a folder for the results; `None` if the results exist.
     fn begin(&mut self, job: &Job, preset: &ModelPreset) -> Result<Option<PathBuf>> {
         let Job {
             source, content, ..

@@ -1,5 +1,5 @@
-//! Disks without room: what they stop is no failure of a model. It is tried again, after growing pauses and as soon as
-//! the disk of the results has room, and no other work begins before that.
+//! Full disks. Work that a full disk has stopped is not recorded as a failure of the model: it is tried again after pauses that
+//! get longer, if the disk of the results has room then. No other work begins before that.
 
 use std::path::Path;
 use std::time::Duration;

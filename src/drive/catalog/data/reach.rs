@@ -70,7 +70,7 @@ impl Reach {
         self.away.locked().clone()
     }
 
-    /// Notes what a request has met: `None` is an answer. Returns the change, if there is one.
+    /// Notes the outage that a request has met, or `None` if the service has answered. Returns the change, if there is one.
     pub(in crate::drive::catalog) fn note(
         &self,
         met: Option<ServiceOutage>,
