@@ -127,7 +127,7 @@ impl BlockCache {
     /// Reports whether the disk is currently too full for new blocks.
     pub fn disk_shortage(&self) -> Option<DiskShortage> {
         let limits = self.shared.space().limits();
-        DiskShortage::of(&self.shared.root, limits.keep_free_percent)
+        DiskShortage::of(&self.shared.root, limits.keep_free)
     }
 
     /// Removes everything including pinned objects; returns the freed bytes.

@@ -27,4 +27,4 @@ pub use shared_cache::{
     NextBlocks, SharedCache, SharedCacheConfig, SharedCacheError, SharedCachePlace,
     SharedCacheStats, SharedObject, StoreOutage, Turn,
 };
-pub use space::{CacheLimits, DiskShortage};
+pub use space::{CacheLimits, DiskShortage, KeepFree};

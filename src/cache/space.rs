@@ -17,16 +17,41 @@ const CHECK_EVERY_BYTES: u64 = 4 << 20;
 pub struct CacheLimits {
     /// Maximum bytes on disk.
     pub max_bytes: u64,
-    /// Part of the disk that stays free, in percent.
-    pub keep_free_percent: u8,
+    pub keep_free: KeepFree,
 }
 
 impl Default for CacheLimits {
-    /// 10 GiB, and 5 % of the disk stays free.
+    /// 10 GiB.
     fn default() -> CacheLimits {
         CacheLimits {
             max_bytes: 10 << 30,
-            keep_free_percent: 5,
+            keep_free: KeepFree::default(),
+        }
+    }
+}
+
+/// How much of the disk the cache leaves free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeepFree {
+    /// Part of the disk.
+    pub percent: u8,
+    /// At most this many bytes: on a large disk a part would be more than what is usually free.
+    pub max_bytes: u64,
+}
+
+impl KeepFree {
+    pub const NOTHING: KeepFree = KeepFree {
+        percent: 0,
+        max_bytes: 0,
+    };
+}
+
+impl Default for KeepFree {
+    /// 5 % of the disk, at most 5 GiB.
+    fn default() -> KeepFree {
+        KeepFree {
+            percent: 5,
+            max_bytes: 5 << 30,
         }
     }
 }
@@ -41,8 +66,8 @@ pub struct DiskShortage {
 impl DiskShortage {
     /// Checks the disk of this folder. `None` if there is enough space, or if the disk cannot be queried (for
     /// example because the folder was deleted): then a write will fail by itself.
-    pub fn of(dir: &Path, keep_free_percent: u8) -> Option<DiskShortage> {
-        let disk = DiskSpace::of(dir, keep_free_percent)?;
+    pub fn of(dir: &Path, keep_free: KeepFree) -> Option<DiskShortage> {
+        let disk = DiskSpace::of(dir, keep_free)?;
         (disk.free < disk.keep.saturating_add(BLOCK_LEN_BYTES)).then_some(DiskShortage {
             free_bytes: disk.free,
             keep_free_bytes: disk.keep,
@@ -58,8 +83,8 @@ struct DiskSpace {
 
 impl DiskSpace {
     /// `None` if nothing has to stay free, or the disk cannot be queried.
-    fn of(dir: &Path, keep_free_percent: u8) -> Option<DiskSpace> {
-        let percent = u64::from(keep_free_percent.min(100));
+    fn of(dir: &Path, keep_free: KeepFree) -> Option<DiskSpace> {
+        let percent = u64::from(keep_free.percent.min(100));
         let disk = match percent {
             0 => return None,
             _ => rustix::fs::statvfs(dir).ok()?,
@@ -68,7 +93,7 @@ impl DiskSpace {
             (disk.f_blocks / 100).saturating_mul(percent) + disk.f_blocks % 100 * percent / 100;
         Some(DiskSpace {
             free: disk.f_bavail.saturating_mul(disk.f_frsize),
-            keep: keep.saturating_mul(disk.f_frsize),
+            keep: keep.saturating_mul(disk.f_frsize).min(keep_free.max_bytes),
         })
     }
 }
@@ -127,7 +152,7 @@ impl Space {
         if !due {
             return 0;
         }
-        let Some(disk) = DiskSpace::of(dir, self.limits.keep_free_percent) else {
+        let Some(disk) = DiskSpace::of(dir, self.limits.keep_free) else {
             return 0;
         };
         let (wanted, free) = (disk.keep.saturating_add(bytes), disk.free);

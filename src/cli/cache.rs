@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
 
-use crate::cache::{BlockCache, CacheLimits, DiskShortage};
+use crate::cache::{BlockCache, CacheLimits, DiskShortage, KeepFree};
 use crate::drive::CacheStatus;
 use crate::fuse::{self, shell_quoted};
 use crate::outbox::is_service_folder;
@@ -158,7 +158,7 @@ fn open_and(path: &Path, order: Order) -> Result<CacheReport> {
     // The limit of the mount is unknown here, so nothing is evicted.
     let limits = CacheLimits {
         max_bytes: u64::MAX,
-        keep_free_percent: 0,
+        keep_free: KeepFree::NOTHING,
     };
     let cache = BlockCache::open(path, limits)
         .with_context(|| format!("cannot open the cache in {}", path.display()))?;
@@ -183,7 +183,7 @@ fn open_and(path: &Path, order: Order) -> Result<CacheReport> {
             used_bytes: stats.bytes,
             objects: stats.objects,
             bad_blocks: stats.bad_blocks,
-            disk_shortage: DiskShortage::of(path, CacheLimits::default().keep_free_percent),
+            disk_shortage: DiskShortage::of(path, KeepFree::default()),
             pins: cache.pins(),
             ..status
         },

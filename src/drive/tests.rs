@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
-use crate::cache::CacheLimits;
+use crate::cache::{CacheLimits, KeepFree};
 use crate::client::ClientConfig;
 use crate::client::scripted::{ScriptedFault, ScriptedReply, ScriptedRequest, ScriptedServer};
 use crate::outbox::OutboxConfig;
@@ -102,7 +102,7 @@ impl Rest {
         let client = Client::scripted(config, Arc::clone(&service) as Arc<dyn ScriptedServer>);
         let limits = CacheLimits {
             max_bytes: 1 << 20,
-            keep_free_percent: 0,
+            keep_free: KeepFree::NOTHING,
         };
         let cache = BlockCache::open(at("cache"), limits).unwrap();
         let meta = MetaStore::open(at("meta.redb")).unwrap();

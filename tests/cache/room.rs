@@ -1,6 +1,6 @@
 //! Limits and full disks: which objects are evicted, and that no reader fails.
 
-use assetfs::cache::{BLOCK_LEN_BYTES, BlockCache, CacheError, CacheLimits};
+use assetfs::cache::{BLOCK_LEN_BYTES, BlockCache, CacheError, CacheLimits, KeepFree};
 
 use crate::support::{PLENTY, assert_whole, block, block_range, disk_usage, fill, key, limit};
 use crate::tmpfs::SmallDisk;
@@ -128,7 +128,10 @@ fn the_reserve_of_the_disk_stays_free() {
     let dir = tempfile::tempdir().unwrap();
     let greedy = CacheLimits {
         max_bytes: 1 << 40,
-        keep_free_percent: 100,
+        keep_free: KeepFree {
+            percent: 100,
+            max_bytes: u64::MAX,
+        },
     };
     let cache = BlockCache::open(dir.path(), greedy).unwrap();
     assert!(matches!(
@@ -136,6 +139,19 @@ fn the_reserve_of_the_disk_stays_free() {
         Err(CacheError::Full { .. })
     ));
     assert_eq!(cache.stats().bytes, 0);
+    drop(cache);
+    // On a large disk the reserve is a number of bytes.
+    let keep_free = KeepFree {
+        percent: 100,
+        max_bytes: 1 << 20,
+    };
+    let modest = CacheLimits {
+        keep_free,
+        ..greedy
+    };
+    let cache = BlockCache::open(dir.path(), modest).unwrap();
+    fill(&cache.object(&key("a", 1, 1)).unwrap());
+    assert_eq!(cache.stats().objects, 1);
 }
 
 #[test]
@@ -143,7 +159,10 @@ fn a_full_cache_reports_it_until_space_is_freed() {
     let dir = tempfile::tempdir().unwrap();
     let greedy = CacheLimits {
         max_bytes: 1 << 40,
-        keep_free_percent: 100,
+        keep_free: KeepFree {
+            percent: 100,
+            max_bytes: u64::MAX,
+        },
     };
     let cache = BlockCache::open(dir.path(), greedy).unwrap();
     let shortage = cache.disk_shortage().unwrap();
@@ -193,7 +212,10 @@ fn a_full_disk_causes_evictions_and_never_fails_a_reader() {
     // The same disk with a reserve.
     let half = CacheLimits {
         max_bytes: 1 << 30,
-        keep_free_percent: 50,
+        keep_free: KeepFree {
+            percent: 50,
+            ..KeepFree::default()
+        },
     };
     let cache = BlockCache::open(&root, half).unwrap();
     for number in 0..100 {

@@ -4,17 +4,17 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use assetfs::cache::{BLOCK_LEN_BYTES, CacheLimits, CachedObject, ObjectKey};
+use assetfs::cache::{BLOCK_LEN_BYTES, CacheLimits, CachedObject, KeepFree, ObjectKey};
 
 pub const PLENTY: CacheLimits = CacheLimits {
     max_bytes: 1 << 30,
-    keep_free_percent: 0,
+    keep_free: KeepFree::NOTHING,
 };
 
 pub fn limit(max_bytes: u64) -> CacheLimits {
     CacheLimits {
         max_bytes,
-        keep_free_percent: 0,
+        keep_free: KeepFree::NOTHING,
     }
 }
 

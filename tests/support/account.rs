@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use assetfs::cache::{BlockCache, CacheError, CacheLimits};
+use assetfs::cache::{BlockCache, CacheError, CacheLimits, KeepFree};
 use assetfs::client::{Client, ClientConfig};
 use assetfs::drive::{Drive, DriveConfig};
 use assetfs::durable::{DurableError, MetaStore};
@@ -325,7 +325,7 @@ impl Account {
         std::fs::create_dir_all(&state).expect("a state folder");
         let limits = CacheLimits {
             max_bytes: 1 << 30,
-            keep_free_percent: 0,
+            keep_free: KeepFree::NOTHING,
         };
         let cache = open_cache(&state.join("cache"), limits).await;
         let meta = MetaStore::open(state.join("meta.redb")).expect("a store");

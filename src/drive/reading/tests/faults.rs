@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use super::world::{ETAG, MIB, World};
-use crate::cache::{BLOCK_LEN_BYTES, CacheLimits};
+use crate::cache::{BLOCK_LEN_BYTES, CacheLimits, KeepFree};
 use crate::drive::reading::ReadError;
 use crate::fault_server::{Chance, Fault};
 
@@ -64,7 +64,7 @@ async fn a_random_reader_sees_the_local_copy_through_every_fault() {
             } else {
                 1 << 30
             },
-            keep_free_percent: 0,
+            keep_free: KeepFree::NOTHING,
         };
         let world = World::with(6 * MIB + 777, etag, limits).await;
         let faults = Arc::new(Mutex::new(Chance(seed)));

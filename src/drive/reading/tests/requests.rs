@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use super::world::{ETAG, KIB, MIB, World};
-use crate::cache::{BLOCK_LEN_BYTES, CacheLimits};
+use crate::cache::{BLOCK_LEN_BYTES, CacheLimits, KeepFree};
 use crate::drive::reading::RemoteFile;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -109,7 +109,7 @@ async fn readers_of_the_same_bytes_share_one_request() {
 async fn a_cache_without_room_does_not_stop_a_reader() {
     let full = CacheLimits {
         max_bytes: 0,
-        keep_free_percent: 0,
+        keep_free: KeepFree::NOTHING,
     };
     let world = World::with(9 * MIB, Some(ETAG), full).await;
     let file = world.open();

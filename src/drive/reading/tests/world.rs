@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::runtime::Handle;
 
 use crate::cache::{
-    BlockCache, CacheLimits, ObjectKey, SharedCache, SharedCacheConfig, SharedCachePlace,
+    BlockCache, CacheLimits, KeepFree, ObjectKey, SharedCache, SharedCacheConfig, SharedCachePlace,
 };
 use crate::client::{Client, ClientConfig};
 use crate::drive::reading::{Reading, ReadingLimits, RemoteFile, SignedUrls, UrlFuture};
@@ -69,7 +69,7 @@ impl World {
             Some(ETAG),
             CacheLimits {
                 max_bytes: 1 << 30,
-                keep_free_percent: 0,
+                keep_free: KeepFree::NOTHING,
             },
         )
         .await
@@ -111,7 +111,7 @@ impl World {
         let own = tempfile::tempdir().unwrap();
         let limits = CacheLimits {
             max_bytes: 1 << 30,
-            keep_free_percent: 0,
+            keep_free: KeepFree::NOTHING,
         };
         let shared = SharedCache::new(SharedCacheConfig {
             place: SharedCachePlace::Folder(dir.to_owned()),
