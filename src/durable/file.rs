@@ -1,7 +1,6 @@
 //! Atomic replacement of whole files: a reader or a crash sees the old or the new content, never a mix. Also
 //! the fsync of folders, which makes names durable. Growing files are in `log`.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -43,15 +42,6 @@ pub fn write_atomic(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), DurableE
     sync_dir(folder_of(path))
 }
 
-/// As [`write_atomic`] for many files, in much less time than one after another: the syncs of the file system are shared.
-/// After an error some of the files are replaced.
-pub fn write_all_atomic(files: &[(PathBuf, Vec<u8>)]) -> Result<(), DurableError> {
-    let written = in_parallel(files, |(path, bytes)| replace(path, bytes, true));
-    written.into_iter().collect::<Result<(), _>>()?;
-    let folders: BTreeSet<&Path> = files.iter().map(|(path, _)| folder_of(path)).collect();
-    folders.into_iter().try_for_each(sync_dir)
-}
-
 /// A file system, for one sync of everything that was written to it.
 ///
 /// Such a sync costs as much as one or two of single files, but it also waits for what other programs have written.
@@ -79,31 +69,6 @@ impl FileSystem {
             .map_err(DurableError::io("sync the file system of", &self.path))?;
         recorder::all_synced(&self.path);
         Ok(())
-    }
-}
-
-/// Files that are written, but not under their names yet.
-#[derive(Debug)]
-pub struct StagedFiles(Vec<(NamedTempFile, PathBuf)>);
-
-impl StagedFiles {
-    /// Writes the bytes, without a sync.
-    pub fn write(files: Vec<(PathBuf, Vec<u8>)>) -> Result<StagedFiles, DurableError> {
-        let written = files
-            .into_iter()
-            .map(|(path, bytes)| Ok((write_temporary(&path, &bytes)?, path)));
-        written.collect::<Result<_, _>>().map(StagedFiles)
-    }
-
-    /// Gives the files their names, in place of older files: durable on return. The caller has synced their file
-    /// system after they were written.
-    pub fn publish(self) -> Result<(), DurableError> {
-        let mut folders = BTreeSet::new();
-        for (temporary, path) in self.0 {
-            persist(temporary, &path)?;
-            folders.insert(folder_of(&path).to_owned());
-        }
-        folders.iter().try_for_each(sync_dir)
     }
 }
 
@@ -209,28 +174,6 @@ mod tests {
         assert!(error.to_string().contains("taken"), "{error}");
         assert_eq!(fs::read(path.join("inside")).unwrap(), b"kept");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn many_files_are_replaced_at_once() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join("below")).unwrap();
-        let name = |number: usize| match number % 2 {
-            0 => dir.path().join(format!("{number}")),
-            _ => dir.path().join(format!("below/{number}")),
-        };
-        let files = |word: &str| -> Vec<(PathBuf, Vec<u8>)> {
-            let file = |number| (name(number), format!("{word} {number}").into_bytes());
-            (0..21).map(file).collect()
-        };
-        for word in ["old", "new"] {
-            write_all_atomic(&files(word)).unwrap();
-        }
-        for (path, bytes) in files("new") {
-            assert_eq!(fs::read(path).unwrap(), bytes);
-        }
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 12);
-        write_all_atomic(&[(dir.path().join("none/x"), Vec::new())]).unwrap_err();
     }
 
     #[test]

@@ -16,8 +16,7 @@ mod store;
 pub use answering::Answering;
 pub use error::DurableError;
 pub use file::{
-    FileSystem, StagedFiles, allocated_bytes, in_parallel, sync_dir, write_all_atomic,
-    write_atomic, write_atomic_relaxed,
+    FileSystem, allocated_bytes, in_parallel, sync_dir, write_atomic, write_atomic_relaxed,
 };
 pub use lock::DirLock;
 pub use log::{AppendLog, Salvaged};

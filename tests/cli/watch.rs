@@ -193,7 +193,7 @@ fn what_cannot_work_is_refused_with_what_to_do() {
     }
     let mut first = start(&bench);
     wait_until("the first has its folder", || {
-        bench.path("done/.assetfs-watch/records").exists()
+        bench.path("done/.assetfs-watch/records.log").exists()
     });
     thread::sleep(Duration::from_millis(200));
     let second = once(&bench, &[]).expect(1);
@@ -451,7 +451,7 @@ fn killed_at_random_moments_each_result_comes_out_once() {
     once(&bench, &[]).expect(0);
     assert_eq!(results(&bench), all);
     let left: Vec<String> = bench.names("done/.assetfs-watch");
-    assert_eq!(left, ["lock", "records"], "unfinished results stay");
+    assert_eq!(left, ["lock", "records.log"], "unfinished results stay");
 }
 
 fn has_glb(folder: &Path) -> bool {

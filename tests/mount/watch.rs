@@ -5,6 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use assetfs::durable::AppendLog;
+
 use crate::needs_fuse;
 use crate::square_glb::numbered_glb;
 use crate::support::{
@@ -222,13 +224,18 @@ fn results_of_service(fixture: &Fixture) -> usize {
 
 /// Makes of the records what a version wrote that did not compare the text in the drive with the preset.
 fn make_records_old(fixture: &Fixture) {
-    let records = fixture.scratch.path().join("done/.assetfs-watch/records");
-    for entry in fs::read_dir(records).unwrap() {
-        let path = entry.unwrap().path();
-        let mut record: serde_json::Value = serde_json::from_slice(&read(&path)).unwrap();
+    let dir = fixture.scratch.path().join("done/.assetfs-watch");
+    let earlier = dir.join("records");
+    fs::create_dir(&earlier).unwrap();
+    let log = dir.join("records.log");
+    // Later records of a model replace earlier ones.
+    for line in AppendLog::salvage(&log).unwrap().records {
+        let mut record: serde_json::Value = serde_json::from_slice(&line).unwrap();
         record.as_object_mut().unwrap().remove("form");
-        fs::write(&path, record.to_string()).unwrap();
+        let name = format!("{}.json", record["entry"].as_str().unwrap());
+        fs::write(earlier.join(name), record.to_string()).unwrap();
     }
+    fs::remove_file(log).unwrap();
 }
 
 #[test]

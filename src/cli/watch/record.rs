@@ -1,9 +1,9 @@
-//! A record of the work that is done: one small file for each model and preset in `OUT/.assetfs-watch`, replaced
-//! atomically.
+//! Records of the work that is done, in the log `OUT/.assetfs-watch/records.log`. The last record of a model and a preset counts.
 //!
 //! The record of a result is written before the result is moved to where it is seen, so after a kill at any moment the
 //! next run knows whether that move was made. Nothing is done a second time for the same bytes and the same settings.
-//! A record says that results are whole, or done, only when a power cut cannot take them away any more.
+//! A record says that results are whole only when a power cut cannot take them away any more. That they are in their place
+//! is written with the next record: until then, the next run finds them there.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,19 +12,26 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_128;
 
 use super::super::exit::sentence;
 use super::super::files;
 use super::file_system;
-use crate::durable::{DirLock, FileSystem, StagedFiles, recorder, sync_dir, write_all_atomic};
+use crate::durable::{
+    AppendLog, DirLock, DurableError, FileSystem, in_parallel, recorder, sync_dir,
+};
 
 /// The folder of records and unfinished results, in the folder of the results.
 const FOLDER: &str = ".assetfs-watch";
+const LOG: &str = "records.log";
+/// Where earlier versions had a file for each record. They are taken into the log.
+const EARLIER_RECORDS: &str = "records";
+const MAGIC: [u8; 8] = *b"afswatch";
+/// How many records that do not count any more may be in the log of a running process.
+const MAX_REPLACED: usize = 10_000;
 
 /// From this number of results on, one sync of the file system makes them durable. It waits for what other programs have
 /// written as well, so fewer are synced file by file.
-const MIN_AT_ONCE: usize = 4;
+pub(super) const MIN_AT_ONCE: usize = 4;
 
 /// The outcome for one model with one preset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +59,13 @@ pub(super) struct Record {
 
 /// The form of the records that this version writes. Those of form 0 did not compare the text in a drive with the preset.
 pub(super) const FORM: u32 = 1;
+
+impl Record {
+    /// The text that says why the model failed, in the folder of the results `out`.
+    pub(super) fn failure_text(&self, out: &Path) -> PathBuf {
+        out.join(format!("{}.failed.txt", self.results))
+    }
+}
 
 /// A model's copy in a drive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,8 +97,13 @@ pub(super) type KnownRecords = BTreeMap<String, BTreeMap<String, Record>>;
 #[derive(Debug)]
 pub(super) struct Records {
     dir: PathBuf,
+    log: AppendLog,
+    /// Number of records in the log.
+    in_log: usize,
     known: KnownRecords,
-    /// The file system of results and records, if one sync can make durable what is on it.
+    /// They are known, and go into the log with the next ones.
+    not_in_log: Vec<Record>,
+    /// The file system of the results, if one sync can make durable what is on it.
     file_system: Option<FileSystem>,
     _lock: DirLock,
 }
@@ -96,21 +115,24 @@ impl Records {
     /// When another process watches with the same folder, or a record cannot be read.
     pub(super) fn open(out: &Path) -> Result<Records> {
         let dir = out.join(FOLDER);
-        for folder in [dir.clone(), dir.join("records")] {
-            make_folder(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        }
+        make_folder(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         let lock = DirLock::acquire(&dir).with_context(|| {
             format!(
                 "another `assetfs watch` writes its results to {}",
                 out.display()
             )
         })?;
-        let known = peek(out)?;
         let file_system = file_system::is_local(&dir).then(|| FileSystem::of(&dir));
+        let (log, in_log) = open_log(&dir.join(LOG))?;
+        let mut known = earlier_records(&dir)?;
+        note_all(&mut known, &in_log, &dir)?;
         Ok(Records {
             file_system: file_system.transpose()?,
             dir,
+            log,
+            in_log: in_log.len(),
             known,
+            not_in_log: Vec::new(),
             _lock: lock,
         })
     }
@@ -130,19 +152,37 @@ impl Records {
 
     /// Keeps records; durable when this returns.
     fn put_all(&mut self, records: Vec<Record>) -> Result<()> {
-        write_all_atomic(&self.files_of(&records)?).with_context(|| self.cannot_write())?;
+        let lines = lines(self.not_in_log.iter().chain(&records))?;
+        self.log
+            .append_all(&lines)
+            .with_context(|| self.cannot_write())?;
+        self.in_log += lines.len();
+        self.not_in_log.clear();
         records.into_iter().for_each(|record| self.note(record));
+        if self.in_log > self.all().count() + MAX_REPLACED {
+            self.compact()?;
+        }
         Ok(())
     }
 
-    /// The files of records.
-    fn files_of(&self, records: &[Record]) -> Result<Vec<(PathBuf, Vec<u8>)>> {
-        let file = |record: &Record| {
-            let name = format!("{}\0{}", record.entry, record.preset);
-            let name = format!("records/{:032x}.json", xxh3_128(name.as_bytes()));
-            Ok((self.dir.join(name), serde_json::to_vec_pretty(record)?))
-        };
-        records.iter().map(file).collect()
+    /// Writes what is not in the log yet. What cannot be written now, the next run finds.
+    pub(super) fn rest(&mut self) {
+        if !self.not_in_log.is_empty()
+            && let Err(error) = self.put_all(Vec::new())
+        {
+            tracing::warn!(error = %sentence(&error), "records are not complete");
+        }
+    }
+
+    /// Leaves out of the log what does not count any more.
+    fn compact(&mut self) -> Result<()> {
+        let lines = lines(self.all())?;
+        self.log
+            .replace_all(&lines)
+            .with_context(|| self.cannot_write())?;
+        self.in_log = lines.len();
+        self.not_in_log.clear();
+        Ok(())
     }
 
     fn cannot_write(&self) -> String {
@@ -151,8 +191,7 @@ impl Records {
 
     /// Knows a record for as long as this process runs: for work that the next run begins again.
     pub(super) fn note(&mut self, record: Record) {
-        let of_entry = self.known.entry(record.entry.clone()).or_default();
-        of_entry.insert(record.preset.clone(), record);
+        note(&mut self.known, record);
     }
 
     /// A new folder for unfinished results.
@@ -167,92 +206,152 @@ impl Records {
 
     /// Finishes the moves that a kill interrupted, and removes unfinished results.
     pub(super) fn recover(&mut self, out: &Path) -> Result<()> {
-        let moving: Vec<Record> = self.all().cloned().collect();
-        for record in moving {
+        let mut settled = Vec::new();
+        for record in self.all() {
             if let RecordState::Moving { folder, inode } = &record.state {
-                let target = out.join(&record.results);
-                let state = match (
-                    inode_of(folder)? == Some(*inode),
-                    inode_of(&target)? == Some(*inode),
-                ) {
-                    (true, _) => {
-                        swap_in(folder, &target)?;
-                        RecordState::Done
-                    }
-                    (false, true) => RecordState::Done,
-                    (false, false) => RecordState::Working,
-                };
-                // The killed process may have moved it without a sync, so the move may not be durable yet.
-                sync_dir(out)?;
-                self.put(Record { state, ..record })?;
+                let state = state_of_move(folder, &out.join(&record.results), *inode)?;
+                let record = record.clone();
+                settled.push(Record { state, ..record });
             }
+        }
+        let earlier = self.dir.join(EARLIER_RECORDS);
+        let is_earlier = fs::symlink_metadata(&earlier).is_ok();
+        let is_long = self.in_log > self.all().count();
+        if !settled.is_empty() {
+            // The killed process may have moved them without a sync, so the moves may not be durable yet.
+            sync_dir(out)?;
+        }
+        let has_settled = !settled.is_empty();
+        settled.into_iter().for_each(|record| self.note(record));
+        if has_settled || is_earlier || is_long {
+            self.compact()?;
+        }
+        if is_earlier {
+            remove(&earlier)?;
         }
         for entry in fs::read_dir(&self.dir)? {
             let entry = entry?;
-            if entry.file_name().as_encoded_bytes().starts_with(b"work-") {
+            let name = entry.file_name();
+            let is_unfinished = [&b"work-"[..], b".new-"]
+                .iter()
+                .any(|prefix| name.as_encoded_bytes().starts_with(prefix));
+            if is_unfinished {
                 remove(&entry.path())?;
-            }
-        }
-        for entry in fs::read_dir(self.dir.join("records"))? {
-            let path = entry?.path();
-            if path.extension().is_none_or(|extension| extension != "json") {
-                remove(&path)?;
             }
         }
         Ok(())
     }
 
-    /// Moves whole results, which are durable in their folders, to where they are seen, in place of older ones.
-    pub(super) fn land(&mut self, landings: &[(Record, PathBuf)], out: &Path) -> Result<()> {
-        self.put_all(moving(landings)?)?;
-        let older = swap_all_in(landings, out)?;
-        sync_dir(out)?;
-        self.put_all(done(landings))?;
-        older.iter().try_for_each(|path| remove(path))
+    /// Makes whole results durable in their folders.
+    pub(super) fn make_durable(&self, landings: &[(Record, PathBuf)]) -> Vec<Result<()>> {
+        if landings.len() >= MIN_AT_ONCE
+            && let Some(file_system) = &self.file_system
+        {
+            match file_system.sync() {
+                Ok(()) => return landings.iter().map(|_| Ok(())).collect(),
+                Err(error) => {
+                    tracing::warn!(error = %sentence(&error.into()), "results are synced file by file");
+                }
+            }
+        }
+        in_parallel(landings, |(_, folder)| sync_tree(folder))
     }
 
-    /// As [`Records::land`], for many results that are not durable yet: two syncs of their file system make them and their
-    /// records durable. False if nothing was done, because there are few, or the file system cannot be synced.
-    pub(super) fn land_at_once(
-        &mut self,
-        landings: &[(Record, PathBuf)],
-        out: &Path,
-    ) -> Result<bool> {
-        let Some(file_system) = &self.file_system else {
-            return Ok(false);
-        };
-        if landings.len() < MIN_AT_ONCE {
-            return Ok(false);
+    /// Moves results, which are durable in their folders, to where they are seen, in place of older ones. They are there
+    /// for certain when this returns.
+    pub(super) fn land(&mut self, landings: &[(Record, PathBuf)], out: &Path) -> Result<()> {
+        if landings.is_empty() {
+            return Ok(());
         }
-        let moving = moving(landings)?;
-        let staged =
-            StagedFiles::write(self.files_of(&moving)?).with_context(|| self.cannot_write())?;
-        if let Err(error) = file_system.sync() {
-            tracing::warn!(error = %sentence(&error.into()), "results are synced file by file");
-            return Ok(false);
+        self.put_all(moving(landings)?)?;
+        let mut older = Vec::new();
+        for (record, folder) in landings {
+            older.extend(swap_in(folder, &out.join(&record.results))?);
         }
-        staged.publish().with_context(|| self.cannot_write())?;
-        let older = swap_all_in(landings, out)?;
-        let done = done(landings);
-        let staged =
-            StagedFiles::write(self.files_of(&done)?).with_context(|| self.cannot_write())?;
-        file_system.sync()?;
-        staged.publish().with_context(|| self.cannot_write())?;
-        done.into_iter().for_each(|record| self.note(record));
-        older.iter().try_for_each(|path| remove(path))?;
-        Ok(true)
+        sync_dir(out)?;
+        for (record, _) in landings {
+            let done = Record {
+                state: RecordState::Done,
+                ..record.clone()
+            };
+            self.note(done.clone());
+            self.not_in_log.push(done);
+        }
+        older.iter().try_for_each(|path| remove(path))
     }
 }
 
 /// The records of a folder of results as they are, read without changing anything; none if there are none.
 pub(super) fn peek(out: &Path) -> Result<KnownRecords> {
-    let mut known = KnownRecords::new();
-    let folder = out.join(FOLDER).join("records");
-    for record in files::records_in::<Record>(&folder, "its model is done again")? {
-        let of_entry = known.entry(record.entry.clone()).or_default();
-        of_entry.insert(record.preset.clone(), record);
+    let dir = out.join(FOLDER);
+    let mut known = earlier_records(&dir)?;
+    let log = dir.join(LOG);
+    if log.exists() {
+        note_all(&mut known, &AppendLog::salvage(&log)?.records, &dir)?;
     }
     Ok(known)
+}
+
+/// Opens the log, and reads it. What is damaged is left out, with a message.
+fn open_log(path: &Path) -> Result<(AppendLog, Vec<Vec<u8>>)> {
+    match AppendLog::open(path, MAGIC) {
+        Err(DurableError::LogDamaged { .. }) => {
+            let found = AppendLog::salvage(path)?;
+            eprintln!(
+                "assetfs: {} was damaged; models whose records are lost are done again",
+                path.display()
+            );
+            let log = AppendLog::create_over(path, MAGIC, &found.records)?;
+            Ok((log, found.records))
+        }
+        found => Ok(found?),
+    }
+}
+
+/// The records that an earlier version has left.
+fn earlier_records(dir: &Path) -> Result<KnownRecords> {
+    let mut known = KnownRecords::new();
+    for record in files::records_in(&dir.join(EARLIER_RECORDS), "its model is done again")? {
+        note(&mut known, record);
+    }
+    Ok(known)
+}
+
+fn note(known: &mut KnownRecords, record: Record) {
+    let of_entry = known.entry(record.entry.clone()).or_default();
+    of_entry.insert(record.preset.clone(), record);
+}
+
+/// Notes the records of a log, in their order.
+fn note_all(known: &mut KnownRecords, lines: &[Vec<u8>], dir: &Path) -> Result<()> {
+    for line in lines {
+        let record = serde_json::from_slice(line).with_context(|| {
+            format!(
+                "a record in {} cannot be read; a newer version of assetfs wrote it: use that one",
+                dir.join(LOG).display()
+            )
+        })?;
+        note(known, record);
+    }
+    Ok(())
+}
+
+fn lines<'r>(records: impl Iterator<Item = &'r Record>) -> Result<Vec<Vec<u8>>> {
+    records
+        .map(|record| Ok(serde_json::to_vec(record)?))
+        .collect()
+}
+
+/// What became of a move that may have been interrupted; one that was not made is made.
+fn state_of_move(folder: &Path, target: &Path, inode: u64) -> Result<RecordState> {
+    if inode_of(folder)? == Some(inode) {
+        swap_in(folder, target)?;
+        return Ok(RecordState::Done);
+    }
+    Ok(match inode_of(target)? == Some(inode) {
+        true => RecordState::Done,
+        false => RecordState::Working,
+    })
 }
 
 /// The records of results that are about to be moved.
@@ -266,24 +365,6 @@ fn moving(landings: &[(Record, PathBuf)]) -> Result<Vec<Record>> {
         })
     });
     moving.collect()
-}
-
-/// The records of results that were moved.
-fn done(landings: &[(Record, PathBuf)]) -> Vec<Record> {
-    let done = landings.iter().map(|(record, _)| Record {
-        state: RecordState::Done,
-        ..record.clone()
-    });
-    done.collect()
-}
-
-/// Moves results to where they are seen; returns where older ones are now.
-fn swap_all_in(landings: &[(Record, PathBuf)], out: &Path) -> Result<Vec<PathBuf>> {
-    let mut older = Vec::new();
-    for (record, folder) in landings {
-        older.extend(swap_in(folder, &out.join(&record.results))?);
-    }
-    Ok(older)
 }
 
 /// Makes a folder unless it is there. A link is refused: what it leads to is not ours to write and to remove in.
@@ -322,6 +403,11 @@ fn remove(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Removes an unfinished result. What cannot be removed now, the next run removes.
+pub(super) fn discard(folder: &Path) {
+    let _ = fs::remove_dir_all(folder);
+}
+
 fn inode_of(path: &Path) -> io::Result<Option<u64>> {
     use std::os::unix::fs::MetadataExt as _;
     match fs::symlink_metadata(path) {
@@ -332,7 +418,7 @@ fn inode_of(path: &Path) -> io::Result<Option<u64>> {
 }
 
 /// Makes the files and folders below `dir` durable.
-pub(super) fn sync_tree(dir: &Path) -> Result<()> {
+fn sync_tree(dir: &Path) -> Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
         match path.is_dir() {
@@ -386,7 +472,7 @@ mod tests {
                 swap_in(&work, &out.path().join("chair")).unwrap();
             }
             drop(records);
-            let unnamed = out.path().join(FOLDER).join("records/.new-1");
+            let unnamed = out.path().join(FOLDER).join(".new-1");
             fs::write(&unnamed, b"{").unwrap();
             let mut records = Records::open(out.path()).unwrap();
             recorder::begin();
@@ -403,7 +489,7 @@ mod tests {
                 .position(|op| matches!(op, DiskOp::SyncDir(dir) if dir == out.path()));
             let recorded = tape
                 .iter()
-                .position(|op| matches!(op, DiskOp::Rename(_, to) if to.extension().is_some()));
+                .position(|op| matches!(op, DiskOp::Rename(_, to) if to.ends_with(LOG)));
             assert!(synced.is_some() && synced < recorded, "{tape:?}");
             assert_eq!(
                 fs::read(out.path().join("chair/chair.glb")).unwrap(),
@@ -428,56 +514,85 @@ mod tests {
         };
         let landings: Vec<_> = (0..count).map(landing).collect();
         recorder::begin();
-        let is_done = records.land_at_once(&landings, out.path()).unwrap();
+        let durable = records.make_durable(&landings);
+        assert!(durable.iter().all(Result::is_ok));
+        records.land(&landings, out.path()).unwrap();
         let tape = recorder::end();
-        assert_eq!(is_done, count >= MIN_AT_ONCE, "{count} results");
-        for (record, _) in landings.iter().filter(|_| is_done) {
+        for (record, _) in &landings {
             let known = records.get(&record.entry, "web").unwrap();
             assert_eq!(known.state, RecordState::Done);
             let file = out.path().join(&record.results).join("chair.glb");
             assert_eq!(fs::read(file).unwrap(), b"new");
         }
         let left = fs::read_dir(out.path().join(FOLDER)).unwrap().count();
-        let work = if is_done { 0 } else { count };
-        assert_eq!(left, 2 + work, "older results are removed");
+        assert_eq!(left, 2, "older results are removed");
+        // A kill takes away that they are in their place; the next run sees it.
+        drop(records);
+        let mut records = Records::open(out.path()).unwrap();
+        records.recover(out.path()).unwrap();
+        assert!(records.all().all(|it| it.state == RecordState::Done));
         (out, tape)
     }
 
-    /// After a power cut a change counts for certain only if it was synced before: so each record gets its name after a sync
-    /// that came after its bytes and after what it speaks of.
+    /// After a power cut a change counts for certain only if it was synced before: the results, then the records that speak of
+    /// them, then the moves, then what the moves replace is removed.
     #[test]
     fn many_results_are_durable_before_their_records_speak_of_them() {
         let (_few, tape) = landed(MIN_AT_ONCE - 1);
-        assert_eq!(tape, []);
+        assert!(!tape.iter().any(|op| matches!(op, DiskOp::SyncAll(_))));
         let count = 3 * MIN_AT_ONCE;
         let (out, tape) = landed(count);
-        let is_record = |path: &Path| path.parent().unwrap().ends_with("records");
-        let (mut unsynced, mut syncs, mut speaking) = (0, 0, 0);
-        for op in &tape {
-            match op {
-                DiskOp::SyncAll(_) => {
-                    (unsynced, syncs) = (0, syncs + 1);
-                }
-                DiskOp::SyncDir(dir) => {
-                    assert!(dir.ends_with("records"), "{dir:?}");
-                    (speaking, syncs) = (0, syncs + 1);
-                }
-                DiskOp::Rename(_, to) if is_record(to) => {
-                    assert!(syncs > 0, "the results are not durable");
-                    assert_eq!(unsynced, 0, "a record speaks of what is not durable");
-                    speaking += 1;
-                }
-                DiskOp::Rename(_, to) => {
-                    assert_eq!(to.parent(), Some(out.path()));
-                    assert_eq!(speaking, 0, "a move is not known after a power cut");
-                    unsynced += 1;
-                }
-                DiskOp::Create(_) | DiskOp::Write(..) => unsynced += 1,
-                other => panic!("{other:?}"),
+        let moves = count;
+        match tape.as_slice() {
+            [
+                DiskOp::SyncAll(_),
+                DiskOp::Write(written, ..),
+                DiskOp::Sync(synced),
+                rest @ ..,
+            ] => {
+                assert!(written.ends_with(LOG) && synced.ends_with(LOG));
+                let (renames, synced) = rest.split_at(moves);
+                assert!(renames.iter().all(
+                    |op| matches!(op, DiskOp::Rename(_, to) if to.parent() == Some(out.path()))
+                ));
+                assert_eq!(synced, [DiskOp::SyncDir(out.path().to_owned())]);
             }
+            other => panic!("{other:?}"),
         }
-        assert_eq!(speaking, 0);
-        assert_eq!(syncs, 4, "the number of syncs is that of one result");
+    }
+
+    #[test]
+    fn the_records_of_an_earlier_version_are_taken_into_the_log() {
+        let out = tempfile::tempdir().unwrap();
+        let earlier = out.path().join(FOLDER).join(EARLIER_RECORDS);
+        fs::create_dir_all(&earlier).unwrap();
+        let text = serde_json::to_vec_pretty(&record(RecordState::Done)).unwrap();
+        fs::write(earlier.join("1.json"), text).unwrap();
+        assert_eq!(peek(out.path()).unwrap().len(), 1);
+        let mut records = Records::open(out.path()).unwrap();
+        records.recover(out.path()).unwrap();
+        assert!(!earlier.exists());
+        drop(records);
+        let records = Records::open(out.path()).unwrap();
+        assert_eq!(
+            records.get("chair.glb", "web"),
+            Some(&record(RecordState::Done))
+        );
+    }
+
+    #[test]
+    fn a_log_does_not_grow_without_end() {
+        let out = tempfile::tempdir().unwrap();
+        let mut records = Records::open(out.path()).unwrap();
+        let batch = vec![record(RecordState::Working); MAX_REPLACED / 2];
+        for _ in 0..5 {
+            records.put_all(batch.clone()).unwrap();
+        }
+        assert!(records.in_log <= MAX_REPLACED, "{}", records.in_log);
+        records.recover(out.path()).unwrap();
+        assert_eq!(records.in_log, 1);
+        drop(records);
+        assert_eq!(Records::open(out.path()).unwrap().all().count(), 1);
     }
 
     #[test]
@@ -515,16 +630,39 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_record_is_named() {
+    fn a_damaged_log_loses_what_is_damaged_and_nothing_else() {
         let out = tempfile::tempdir().unwrap();
-        Records::open(out.path())
-            .unwrap()
-            .put(record(RecordState::Done))
-            .unwrap();
-        let dir = out.path().join(FOLDER).join("records");
-        let path = fs::read_dir(&dir).unwrap().next().unwrap().unwrap().path();
-        fs::write(&path, b"{").unwrap();
+        let mut records = Records::open(out.path()).unwrap();
+        let path = records.log.path().to_owned();
+        let mut starts = Vec::new();
+        for preset in ["a", "b", "c"] {
+            starts.push(records.log.len_bytes());
+            let preset = preset.to_owned();
+            let record = record(RecordState::Done);
+            records.put(Record { preset, ..record }).unwrap();
+        }
+        drop(records);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[starts[1] as usize + 40] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        for _ in 0..2 {
+            let records = Records::open(out.path()).unwrap();
+            let presets: Vec<&str> = records.all().map(|it| it.preset.as_str()).collect();
+            assert_eq!(presets, ["a", "c"]);
+        }
+        // What is no log is not replaced.
+        fs::write(&path, b"a text that somebody has put here").unwrap();
         let error = format!("{:#}", Records::open(out.path()).unwrap_err());
         assert!(error.contains(path.to_str().unwrap()), "{error}");
+    }
+
+    #[test]
+    fn a_record_of_a_newer_version_is_named() {
+        let out = tempfile::tempdir().unwrap();
+        let mut records = Records::open(out.path()).unwrap();
+        records.log.append(br#"{"is":"newer"}"#).unwrap();
+        drop(records);
+        let error = format!("{:#}", Records::open(out.path()).unwrap_err());
+        assert!(error.contains("newer version"), "{error}");
     }
 }
