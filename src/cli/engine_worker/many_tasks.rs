@@ -3,15 +3,21 @@
 //! process ends, because what it did to the process is not known.
 
 use std::io::{self, BufRead as _};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
 use crate::service::{KeptTask, Sandbox, TaskFolders};
-use assetfs_engine::job::{Pictures, TaskRunner};
+use assetfs_engine::job::{Pictures, Progress, TaskRunner};
 
 use super::super::allocator;
 use super::super::exit::Exit;
 use super::one_task::{answer, keep_scratch_in, show};
+
+/// How often progress is said: each line wakes the parent, which costs more than a step of a small task.
+const PERIOD: Duration = Duration::from_millis(50);
+/// A need of memory that differs by so much is said at once.
+const MEMORY_STEP_BYTES: u64 = 64 << 20;
 
 pub(super) fn run(pictures: Pictures) -> Result<Exit> {
     allocator::exit_without_memory();
@@ -26,12 +32,15 @@ pub(super) fn run(pictures: Pictures) -> Result<Exit> {
     keep_scratch_in(&folders.output_dir);
     let _sandbox = Sandbox::enter_folders(&folders);
     let mut runner = TaskRunner::default();
+    let mut told = Told::default();
     for line in lines {
         let task: KeptTask = serde_json::from_str(&line.context("cannot read the task")?)
             .context("cannot parse the task")?;
         let source = task.source.as_deref();
         let result = runner.run(&task.task, source, pictures, &mut |progress| {
-            show(&mut out, &progress);
+            if told.is_news(&progress) {
+                show(&mut out, &progress);
+            }
         });
         match answer(&mut out, result) {
             Exit::Done => {}
@@ -39,4 +48,31 @@ pub(super) fn run(pictures: Pictures) -> Result<Exit> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// The last progress that was said.
+struct Told {
+    at: Instant,
+    memory_bytes: u64,
+}
+
+impl Default for Told {
+    fn default() -> Told {
+        Told {
+            at: Instant::now(),
+            memory_bytes: 0,
+        }
+    }
+}
+
+impl Told {
+    fn is_news(&mut self, progress: &Progress) -> bool {
+        let is_other = progress.memory_bytes.abs_diff(self.memory_bytes) >= MEMORY_STEP_BYTES;
+        let is_news = is_other || self.at.elapsed() >= PERIOD;
+        if is_news {
+            self.at = Instant::now();
+            self.memory_bytes = progress.memory_bytes;
+        }
+        is_news
+    }
 }

@@ -4,6 +4,7 @@
 //! `--overwrite`. If a run fails, everything that it created is removed (the hidden folder, OUT itself).
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,10 @@ use assetfs_engine::job::{BEFORE_AFTER_NAME, RENDERS_FOLDER, Report};
 pub(super) const OWN_FILES: [&str; 2] = [BEFORE_AFTER_NAME, WARNING_LOG];
 /// The file with the warnings of a run.
 pub(super) const WARNING_LOG: &str = "analysis/warning.log";
+/// The folder of exports that a worker makes.
+const EXPORTS: &str = "exports";
+/// The folder of logs in OUT.
+const ANALYSIS: &str = "analysis";
 /// Maximum number of names in an error message.
 const MAX_NAMES: usize = 5;
 
@@ -31,7 +36,7 @@ pub(super) struct OutputFolder {
 }
 
 impl OutputFolder {
-    /// Creates OUT if it is missing, and the hidden folder in `scratch_in`, which is on the same file system.
+    /// Creates the hidden folder in `scratch_in`, which is on the same file system. If that is OUT, it is created as well.
     pub(super) fn prepare(out: &Path, scratch_in: &Path, overwrite: bool) -> Result<OutputFolder> {
         let cannot = || format!("cannot write to {}", out.display());
         if out.exists() && !out.is_dir() {
@@ -45,7 +50,9 @@ impl OutputFolder {
             made: Vec::new(),
             overwrite,
         };
-        output.make_dir(out).with_context(cannot)?;
+        if scratch_in == out {
+            output.make_dir(out).with_context(cannot)?;
+        }
         let scratch = tempfile::Builder::new()
             .prefix(".assetfs-optimize-")
             .tempdir_in(scratch_in);
@@ -92,6 +99,10 @@ impl OutputFolder {
         let moves = moves(report, with_renders);
         let targets: Vec<String> = moves.iter().map(|(_, target)| target.clone()).collect();
         self.refuse_taken(&targets)?;
+        if self.is_movable_whole(&moves)? {
+            self.move_whole()?;
+            return Ok(targets);
+        }
         let mut moved = Vec::new();
         for (source, target) in &moves {
             if let Err(error) = self.move_one(source, target) {
@@ -105,6 +116,39 @@ impl OutputFolder {
         }
         self.made.clear();
         Ok(targets)
+    }
+
+    /// Whether the folders that the worker has made hold these results and nothing else, and OUT is not there: then the
+    /// folders become OUT, which takes two renames instead of one for each file and the removal of the folders.
+    fn is_movable_whole(&self, moves: &[(String, String)]) -> Result<bool> {
+        if fs::symlink_metadata(&self.out).is_ok() {
+            return Ok(false);
+        }
+        let (mut exports, mut logs) = (BTreeSet::new(), BTreeSet::new());
+        for (source, target) in moves {
+            let export = below(source, EXPORTS);
+            let log = below(target, ANALYSIS);
+            match (export, log) {
+                (Some(name), _) if name == target => exports.insert(OsString::from(name)),
+                (None, Some(name)) if name == source => logs.insert(OsString::from(name)),
+                _ => return Ok(false),
+            };
+        }
+        let scratch = self.scratch();
+        Ok(!exports.is_empty()
+            && files_of(&scratch.join(EXPORTS))? == Some(exports)
+            && files_of(scratch)? == Some(logs))
+    }
+
+    fn move_whole(&mut self) -> Result<()> {
+        let cannot = || format!("cannot write {}", self.out.display());
+        let scratch = self.scratch.take();
+        let scratch = scratch.expect("it is moved once");
+        fs::rename(scratch.path().join(EXPORTS), &self.out).with_context(cannot)?;
+        fs::rename(scratch.path(), self.out.join(ANALYSIS)).with_context(cannot)?;
+        // It is not there any more.
+        let _ = scratch.keep();
+        Ok(())
     }
 
     fn move_one(&mut self, source: &str, target: &str) -> Result<()> {
@@ -141,6 +185,27 @@ impl Drop for OutputFolder {
     }
 }
 
+/// The path of a file below a folder.
+fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
+    path.strip_prefix(folder)?.strip_prefix('/')
+}
+
+/// The names of the files in a folder of the worker; `None` if there is something else than files, and the folder of the exports.
+fn files_of(dir: &Path) -> Result<Option<BTreeSet<OsString>>> {
+    let mut names = BTreeSet::new();
+    let cannot = || format!("cannot read {}", dir.display());
+    for entry in fs::read_dir(dir).with_context(cannot)? {
+        let entry = entry.with_context(cannot)?;
+        let kind = entry.file_type().with_context(cannot)?;
+        if kind.is_file() {
+            names.insert(entry.file_name());
+        } else if !kind.is_dir() || entry.file_name() != EXPORTS {
+            return Ok(None);
+        }
+    }
+    Ok(Some(names))
+}
+
 /// The system's error, without the path of the hidden folder.
 fn plain(error: io::Error) -> io::Error {
     error.kind().into()
@@ -156,14 +221,14 @@ fn moves(report: &Report, with_renders: bool) -> Vec<(String, String)> {
         .collect();
     let exports = parts
         .into_iter()
-        .map(|part| (format!("exports/{part}"), part.clone()));
+        .map(|part| (format!("{EXPORTS}/{part}"), part.clone()));
     let others = report.files.iter().filter_map(|file| {
         let is_render = Path::new(file).starts_with(RENDERS_FOLDER);
         match file.as_str() {
             BEFORE_AFTER_NAME => Some((file.clone(), file.clone())),
             _ if is_render && !with_renders => None,
             _ if is_render => Some((file.clone(), file.clone())),
-            _ => Some((file.clone(), format!("analysis/{file}"))),
+            _ => Some((file.clone(), format!("{ANALYSIS}/{file}"))),
         }
     });
     exports.chain(others).collect()
@@ -171,6 +236,8 @@ fn moves(report: &Report, with_renders: bool) -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
+    use assetfs_engine::job::ExportedFile;
+
     use super::*;
 
     fn report() -> Report {
@@ -211,6 +278,55 @@ mod tests {
         assert_eq!(files, [BEFORE_AFTER_NAME, WARNING_LOG]);
         assert_eq!(fs::read(out.join(WARNING_LOG)).unwrap(), b"new");
         assert_eq!(fs::read_dir(&out).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn folders_that_hold_the_results_alone_are_moved_whole() {
+        let report = Report {
+            exports: vec![ExportedFile {
+                format: "glb".to_owned(),
+                name: "m.glb".to_owned(),
+                parts: vec!["m.glb".to_owned()],
+                size_bytes: 0,
+                images: None,
+                triangles: None,
+                quality: None,
+            }],
+            files: vec!["warning.log".to_owned()],
+            ..Report::default()
+        };
+        let more: [(&str, Option<&str>); 4] = [
+            ("nothing", None),
+            ("a file", Some("more.log")),
+            ("a folder", Some("renders/more.png")),
+            ("an export", Some("exports/more.glb")),
+        ];
+        for (what, more) in more {
+            let dir = tempfile::tempdir().unwrap();
+            let out = dir.path().join("out");
+            let output = OutputFolder::prepare(&out, dir.path(), true).unwrap();
+            assert!(!out.exists());
+            let scratch = output.scratch().to_owned();
+            for file in ["exports/m.glb", "warning.log"].into_iter().chain(more) {
+                let path = scratch.join(file);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, file).unwrap();
+            }
+            let moves = moves(&report, false);
+            assert_eq!(
+                output.is_movable_whole(&moves).unwrap(),
+                more.is_none(),
+                "with {what} more"
+            );
+            let files = output.move_results(&report, false).unwrap();
+            assert_eq!(files, ["m.glb", WARNING_LOG]);
+            for (file, text) in [("m.glb", "exports/m.glb"), (WARNING_LOG, "warning.log")] {
+                assert_eq!(fs::read_to_string(out.join(file)).unwrap(), text);
+            }
+            assert_eq!(fs::read_dir(&out).unwrap().count(), 2);
+            assert_eq!(fs::read_dir(out.join(ANALYSIS)).unwrap().count(), 1);
+            assert!(!scratch.exists());
+        }
     }
 
     #[test]

@@ -103,6 +103,8 @@ pub(super) struct Records {
     known: KnownRecords,
     /// They are known, and go into the log with the next ones.
     not_in_log: Vec<Record>,
+    /// Number of paths for unfinished results that were given out.
+    work_folders: u64,
     /// The file system of the results, if one sync can make durable what is on it.
     file_system: Option<FileSystem>,
     _lock: DirLock,
@@ -133,6 +135,7 @@ impl Records {
             in_log: in_log.len(),
             known,
             not_in_log: Vec::new(),
+            work_folders: 0,
             _lock: lock,
         })
     }
@@ -194,14 +197,11 @@ impl Records {
         note(&mut self.known, record);
     }
 
-    /// A new folder for unfinished results.
-    pub(super) fn work_folder(&self) -> Result<PathBuf> {
-        let dir = tempfile::Builder::new()
-            .prefix("work-")
-            .tempdir_in(&self.dir);
-        Ok(dir
-            .with_context(|| format!("cannot write to {}", self.dir.display()))?
-            .keep())
+    /// Where unfinished results come to: a path that nothing has.
+    pub(super) fn work_folder(&mut self) -> PathBuf {
+        self.work_folders += 1;
+        let name = format!("work-result-{}", self.work_folders);
+        self.dir.join(name)
     }
 
     /// Finishes the moves that a kill interrupted, and removes unfinished results.
@@ -224,10 +224,12 @@ impl Records {
         let has_settled = !settled.is_empty();
         settled.into_iter().for_each(|record| self.note(record));
         if has_settled || is_earlier || is_long {
-            self.compact()?;
-        }
-        if is_earlier {
-            remove(&earlier)?;
+            match self.compact() {
+                Ok(()) if is_earlier => remove(&earlier)?,
+                Ok(()) => {}
+                // The next run finds what this one has found.
+                Err(error) => tracing::warn!(error = %sentence(&error), "the log stays long"),
+            }
         }
         for entry in fs::read_dir(&self.dir)? {
             let entry = entry?;
@@ -449,8 +451,9 @@ mod tests {
         }
     }
 
-    fn filled(records: &Records) -> PathBuf {
-        let work = records.work_folder().unwrap();
+    fn filled(records: &mut Records) -> PathBuf {
+        let work = records.work_folder();
+        fs::create_dir(&work).unwrap();
         fs::write(work.join("chair.glb"), b"new").unwrap();
         work
     }
@@ -462,7 +465,7 @@ mod tests {
             fs::create_dir(out.path().join("chair")).unwrap();
             fs::write(out.path().join("chair/chair.glb"), b"old").unwrap();
             let mut records = Records::open(out.path()).unwrap();
-            let work = filled(&records);
+            let work = filled(&mut records);
             let state = RecordState::Moving {
                 inode: inode_of(&work).unwrap().unwrap(),
                 folder: work.clone(),
@@ -510,7 +513,7 @@ mod tests {
                 results: format!("chair {number}"),
                 ..record(RecordState::Working)
             };
-            (record, filled(&records))
+            (record, filled(&mut records))
         };
         let landings: Vec<_> = (0..count).map(landing).collect();
         recorder::begin();
@@ -599,7 +602,7 @@ mod tests {
     fn unfinished_results_are_removed_and_the_work_is_known_as_begun() {
         let out = tempfile::tempdir().unwrap();
         let mut records = Records::open(out.path()).unwrap();
-        let work = filled(&records);
+        let work = filled(&mut records);
         records.put(record(RecordState::Working)).unwrap();
         assert!(
             Records::open(out.path()).is_err(),

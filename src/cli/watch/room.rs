@@ -23,10 +23,10 @@ pub(super) enum NotMade {
 }
 
 impl NotMade {
-    /// `folder` is where the results would be.
+    /// `folder` is where the results would be; it need not be there.
     pub(super) fn of(error: &Error, folder: &Path) -> NotMade {
         let why = sentence(error);
-        match is_no_room(error, folder) {
+        match is_no_room(error, folder.parent().unwrap_or(folder)) {
             true => NotMade::NoRoom(why),
             false => NotMade::Failed(why),
         }

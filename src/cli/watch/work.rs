@@ -92,7 +92,7 @@ pub(super) struct Job {
     pub(super) source: Source,
     /// A hash of its bytes.
     pub(super) content: String,
-    /// The presets that it needs, each with an empty folder for its results.
+    /// The presets that it needs, each with the path of a folder for its results, which is made with them.
     pub(super) makes: Vec<(ModelPreset, PathBuf)>,
     /// Where it is in the drive; `None` if the engine does the work.
     pub(super) place: Option<DrivePlace>,

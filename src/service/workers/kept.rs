@@ -23,7 +23,7 @@ use super::sandbox::TaskFolders;
 use assetfs_engine::job::{Progress, Report, Task};
 
 /// Maximum number of tasks of a process.
-const MAX_TASKS: u32 = 128;
+const MAX_TASKS: u32 = 512;
 
 /// A process that needs so much more memory than at its start, as its tasks say, is not kept for other models.
 const MAX_GROWTH_BYTES: u64 = 512 << 20;

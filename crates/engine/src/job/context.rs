@@ -104,6 +104,10 @@ fn write_file(path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
         path: path.to_owned(),
         source,
     };
+    match fs::write(path, bytes) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        written => return written.map_err(io),
+    }
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(io)?;
     }

@@ -90,7 +90,7 @@ impl Queue {
             Back::Engine(_) => self.records.note(begun),
             Back::Drive(_) => self.records.put(begun)?,
         }
-        Ok(Some(self.records.work_folder()?))
+        Ok(Some(self.records.work_folder()))
     }
 
     fn is_right(&self, record: &Record, preset: &ModelPreset) -> bool {
