@@ -11,6 +11,7 @@ mod running_program;
 
 mod given_files;
 mod locks;
+mod time_left;
 mod web_url;
 
 pub mod wire;

@@ -48,9 +48,29 @@ struct Line {
     preset: Option<String>,
     similarity: Option<f64>,
     stale: Option<String>,
+    #[serde(default)]
+    warnings: Vec<LineWarning>,
     made_by: Option<String>,
     #[serde(default)]
     formats: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct LineWarning {
+    code: String,
+}
+
+impl Line {
+    /// The codes of its warnings, each once: `no-gain` is a result that is not clearly smaller than its source.
+    fn warning_codes(&self) -> String {
+        let mut codes: Vec<&str> = Vec::new();
+        for warning in &self.warnings {
+            if !codes.contains(&warning.code.as_str()) {
+                codes.push(&warning.code);
+            }
+        }
+        codes.join(" ")
+    }
 }
 
 pub(super) fn list(args: &ListArgs) -> Result<Exit> {
@@ -83,6 +103,7 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit> {
             // The name of the text in `optimize/`, which need not be that of a preset.
             "text",
             "stale",
+            "warnings",
             "made by",
         ];
         show(
@@ -91,6 +112,7 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit> {
             &head,
             |line| {
                 let similarity = line.similarity.map(|score| format!("{score:.1}"));
+                let warnings = line.warning_codes();
                 vec![
                     size(&line),
                     cell(&line.formats.join(" ")),
@@ -98,6 +120,7 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit> {
                     cell(&line.source.unwrap_or_default()),
                     cell(&line.preset.unwrap_or_default()),
                     cell(&line.stale.unwrap_or_default()),
+                    cell(&warnings),
                     cell(&line.made_by.unwrap_or_default()),
                 ]
             },
@@ -158,4 +181,26 @@ fn cell(text: &str) -> String {
 
 fn size(line: &Line) -> String {
     line.bytes.map_or_else(String::new, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_marked_with_the_codes_of_its_warnings() {
+        let of = |warnings: serde_json::Value| {
+            let line = serde_json::json!({ "name": "a", "state": "done", "warnings": warnings });
+            serde_json::from_value::<Line>(line)
+                .unwrap()
+                .warning_codes()
+        };
+        let warning = |code: &str| serde_json::json!({ "code": code, "text": "x" });
+        assert_eq!(
+            of([warning("no-gain"), warning("other"), warning("no-gain")].into()),
+            "no-gain other"
+        );
+        let without = serde_json::from_str::<Line>(r#"{"name":"a","state":"done"}"#).unwrap();
+        assert_eq!(without.warning_codes(), "");
+    }
 }

@@ -112,7 +112,10 @@ fn page(command: Command) -> Result<Vec<u8>> {
         .after_long_help(Resettable::Reset);
     let name = command.get_name().to_owned();
     let variables = environment(&command);
-    Man::new(command).render(&mut text)?;
+    let synopsis = synopsis(command.clone());
+    let mut generated = Vec::new();
+    Man::new(command).render(&mut generated)?;
+    text.extend(with_synopsis(&generated, &synopsis));
     if let Some(examples) = examples {
         examples.to_writer(&mut text)?;
     }
@@ -125,6 +128,37 @@ fn page(command: Command) -> Result<Vec<u8>> {
     exit_status().to_writer(&mut text)?;
     see_also(&name).to_writer(&mut text)?;
     Ok(text)
+}
+
+/// The usage lines of `--help`, and what mount(8) is called with.
+fn synopsis(mut command: Command) -> Roff {
+    let usage = command.render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage:").lines().map(str::trim);
+    let more: &[&str] = match command.get_name() {
+        "mount" => &[
+            "mount -t fuse.assetfs [-o OPTION[,OPTION…]] SOURCE DIR",
+            "mount.assetfs SOURCE DIR [-sfnv] [-o OPTION[,OPTION…]]",
+        ],
+        _ => &[],
+    };
+    let mut section = Roff::default();
+    section.control("SH", ["SYNOPSIS"]);
+    for line in usage.chain(more.iter().copied()) {
+        section.text([bold(line)]);
+        section.control("br", []);
+    }
+    section
+}
+
+/// The generator lists each option without its value, so its synopsis is replaced.
+fn with_synopsis(page: &[u8], synopsis: &Roff) -> Vec<u8> {
+    let page = String::from_utf8_lossy(page);
+    let whole = page.split_once(".SH SYNOPSIS").and_then(|(before, rest)| {
+        let (_, after) = rest.split_once("\n.SH ")?;
+        let (before, synopsis) = (before.trim_end(), synopsis.render());
+        Some(format!("{before}\n{}\n.SH {after}", synopsis.trim_end()))
+    });
+    whole.unwrap_or_else(|| page.into_owned()).into_bytes()
 }
 
 /// A term and its text.
@@ -178,6 +212,15 @@ const SECTIONS: &[(&str, &str, &[Entry])] = &[
         "mount",
         "IN /ETC/FSTAB",
         &[
+            (
+                "SOURCE",
+                "local, the address of a service, assetfs for what options and configuration say, or the name of a profile.",
+            ),
+            (
+                "OPTION",
+                "An option of assetfs mount, with _ for - (allow_other, token_file=FILE), nonempty, or one of mount(8) such as \
+                 noauto, nofail, _netdev. Any other is refused with its name, unless -s is given.",
+            ),
             (
                 "local /mnt/assets fuse.assetfs allow_other,uid=1000,gid=1000 0 0",
                 "Mounts the local service for the user 1000.",
@@ -304,6 +347,17 @@ mod tests {
                 "SEE ALSO"
             ]
         );
+        let (_, synopsis) = text.split_once(".SH SYNOPSIS\n").unwrap();
+        let (synopsis, _) = synopsis.split_once(".SH").unwrap();
+        let usage = [
+            "assetfs mount [OPTIONS] [DIR]",
+            "mount \\-t fuse.assetfs [\\-o OPTION",
+            "mount.assetfs SOURCE DIR",
+        ];
+        for line in usage {
+            assert!(synopsis.contains(line), "{line} is not in {synopsis}");
+        }
+        assert_eq!(synopsis.lines().count(), 2 * usage.len(), "{synopsis}");
         assert!(text.contains("ASSETFS\\_CACHE\\_SIZE") || text.contains("ASSETFS_CACHE_SIZE"));
     }
 

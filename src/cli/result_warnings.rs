@@ -71,10 +71,18 @@ pub(super) struct ResultWarnings {
     pub(super) codes: Vec<&'static str>,
 }
 
+/// The warnings of the results of the last jobs.
+#[derive(Default)]
+pub(super) struct RecentWarnings {
+    pub(super) found: Vec<ResultWarnings>,
+    /// How many more jobs have ended in this time, whose results were not looked at.
+    pub(super) not_read: usize,
+}
+
 /// The warnings of the results of the last jobs of a drive. None if the drive is offline or its event log cannot be read.
-pub(super) fn of_recent_jobs(root: &Path, status: &MountStatus) -> Vec<ResultWarnings> {
+pub(super) fn of_recent_jobs(root: &Path, status: &MountStatus) -> RecentWarnings {
     if !status.online {
-        return Vec::new();
+        return RecentWarnings::default();
     }
     let account = BTreeSet::from([PathBuf::from(&status.state_dir)]);
     let since = Timestamp::now().plus_seconds(-RECENT_SECS);
@@ -87,6 +95,7 @@ pub(super) fn of_recent_jobs(root: &Path, status: &MountStatus) -> Vec<ResultWar
             jobs.push(path);
         }
     }
+    let ended = jobs.len();
     jobs.truncate(MAX_RECENT);
     let (read, logs) = mpsc::channel();
     // Ends with the process, because nothing interrupts a read of a drive.
@@ -99,21 +108,43 @@ pub(super) fn of_recent_jobs(root: &Path, status: &MountStatus) -> Vec<ResultWar
     });
     let end = Instant::now() + PATIENCE;
     let next = || logs.recv_timeout(end.saturating_duration_since(Instant::now()));
-    let in_time = std::iter::from_fn(|| next().ok());
-    in_time
-        .filter_map(|(warnings, path)| {
-            Some(ResultWarnings {
-                line: joined(&path, &warnings)?,
-                codes: codes_of(&warnings),
-                path,
-            })
+    let in_time: Vec<_> = std::iter::from_fn(|| next().ok()).collect();
+    let not_read = ended - in_time.len();
+    let found = in_time.into_iter().filter_map(|(warnings, path)| {
+        Some(ResultWarnings {
+            line: joined(&path, &warnings)?,
+            codes: codes_of(&warnings),
+            path,
         })
-        .collect()
+    });
+    RecentWarnings {
+        found: found.collect(),
+        not_read,
+    }
+}
+
+/// Says that results were not looked at, and what shows the warnings of all; `None` if all were.
+pub(super) fn not_read_line(root: &Path, not_read: usize) -> Option<String> {
+    let more = (not_read > 0).then(|| counted(not_read as u64, "more result"))?;
+    Some(format!(
+        "{more} of the last hour not looked at for warnings; all: assetfs list --results {}",
+        shell_quoted(root)
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_not_looked_at_is_said_with_what_shows_it() {
+        let line = |count| not_read_line(Path::new("/mnt/a b"), count);
+        assert_eq!(line(0), None);
+        assert_eq!(
+            line(7).unwrap(),
+            "7 more results of the last hour not looked at for warnings; all: assetfs list --results '/mnt/a b'"
+        );
+    }
 
     #[test]
     fn codes_are_listed_once_and_lines_of_other_services_have_other() {

@@ -17,7 +17,7 @@ use super::cache::keeps_nothing_new;
 use super::exit::{Exit, WrongUse};
 use super::mounted::MountedDrive;
 use super::output;
-use super::result_warnings::{self, ResultWarnings};
+use super::result_warnings::{self, RecentWarnings};
 use super::table::{bytes, counted};
 
 /// Show drafts, transfers, jobs, cache and failures of a mounted drive
@@ -49,15 +49,18 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit> {
         output::line(json_of(&status, &warnings)?);
     } else {
         print!("{}", printable_lines(&describe(drive.root(), &status)));
-        for warning in &warnings {
+        for warning in &warnings.found {
             println!("{}: {}", shell_quoted(&warning.path), warning.line);
+        }
+        if let Some(line) = result_warnings::not_read_line(drive.root(), warnings.not_read) {
+            println!("{line}");
         }
     }
     Ok(Exit::Done)
 }
 
 /// The status for programs. What failed has its `reason` by the name that all commands use.
-fn json_of(status: &MountStatus, warnings: &[ResultWarnings]) -> Result<Value> {
+fn json_of(status: &MountStatus, warnings: &RecentWarnings) -> Result<Value> {
     let mut value = serde_json::to_value(status)?;
     for list in ["failures", "refused"] {
         for failure in value[list].as_array_mut().into_iter().flatten() {
@@ -65,10 +68,12 @@ fn json_of(status: &MountStatus, warnings: &[ResultWarnings]) -> Result<Value> {
             failure["reason"] = reason;
         }
     }
-    let warnings = warnings
+    let found = warnings
+        .found
         .iter()
-        .map(|it| json!({ "path": it.path, "reason": it.line, "warning_codes": it.codes }));
-    value["warnings"] = warnings.collect();
+        .map(|it| json!({ "path": it.path.to_string_lossy(), "reason": it.line, "warning_codes": it.codes }));
+    value["warnings"] = found.collect();
+    value["warnings_not_read"] = warnings.not_read.into();
     Ok(value)
 }
 

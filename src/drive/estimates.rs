@@ -1,5 +1,5 @@
 //! How long optimizations take: learned from those that ended, for the next ones with the same text and a source of about the same
-//! size. The steps of the engine take very different times, so the percentage of a job says nothing about the time that is left.
+//! size ([`crate::time_left`]).
 //!
 //! There is no estimate for a job of a new kind, and none for a job that takes longer than expected. The durations are in the
 //! store of known listings; if that is lost, they are learned again.
@@ -14,14 +14,13 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::durable::MetaStore;
 use crate::locks::Locked;
 use crate::outbox::{JobInfo, JobState};
+use crate::time_left::seconds_left;
 use crate::wire::RapidId;
 
 /// The table and the key of what was learned.
 const TABLE: &str = "durations";
 const KEY: &str = "optimizations";
 const MAX_KEPT: usize = 100;
-/// Sizes are about the same if neither is more than so many times the other.
-const SAME_SIZE: f64 = 3.0;
 
 /// One optimization that ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -138,14 +137,10 @@ impl EstimatesState {
     ) -> Option<u64> {
         let since = (*self.running.get(&rapid)?)?;
         let text = xxh3_64(text);
-        let times_as_large = |it: &Ended| source_bytes as f64 / it.source_bytes as f64;
-        let difference = |it: &Ended| times_as_large(it).ln().abs();
-        let alike = self.ended.iter().rev();
-        let alike = alike.filter(|it| it.text == text && difference(it) <= SAME_SIZE.ln());
-        let nearest = alike.min_by(|a, b| difference(a).total_cmp(&difference(b)))?;
-        let whole = nearest.seconds * times_as_large(nearest);
-        let left = whole - now.saturating_duration_since(since).as_secs_f64();
-        (left >= 1.0).then_some(left.ceil() as u64)
+        let alike = self.ended.iter().rev().filter(|it| it.text == text);
+        let alike = alike.map(|it| (it.source_bytes, it.seconds));
+        let elapsed = now.saturating_duration_since(since).as_secs_f64();
+        seconds_left(alike, source_bytes, elapsed)
     }
 }
 

@@ -56,6 +56,7 @@ mod start_page;
 mod support;
 #[path = "../support/test_records.rs"]
 mod test_records;
+mod time_left;
 mod tls;
 #[path = "../support/tmpfs.rs"]
 mod tmpfs;

@@ -28,6 +28,7 @@ mod stale;
 mod start_page;
 mod static_file;
 mod storage;
+mod time_left;
 mod tokens;
 mod upload;
 mod user;
@@ -175,6 +176,7 @@ fn page_routes() -> Router<Arc<App>> {
         .route(start_page::FACTS, get(start_page::facts))
         .route(start_page::FRAME, get(start_page::frame))
         .route(stale::STALE, get(stale::list))
+        .route(time_left::TIME_LEFT, get(time_left::list))
         .route(sign_in_link::CODE, post(sign_in_link::make))
         .route(sign_in_link::SESSION, post(sign_in_link::exchange))
         .route(start_page::ASSET, get(start_page::file))

@@ -34,7 +34,7 @@ static FILES: &[(&str, &[u8], &str)] = files! {
         "styles/frame3d.css" "styles/gallery.css" "styles/presets.css" "styles/viewer3d.css";
     SCRIPT =>
         "scripts/main.js" "scripts/account.js" "scripts/api.js" "scripts/cards.js" "scripts/compare.js"
-        "scripts/config_form.js" "scripts/config_paths.js" "scripts/convert.js" "scripts/dom.js"
+        "scripts/config_form.js" "scripts/config_paths.js" "scripts/config_text.js" "scripts/convert.js" "scripts/dom.js"
         "scripts/embed_dialog.js" "scripts/embeds.js" "scripts/format.js" "scripts/frame.js"
         "scripts/frame3d.js" "scripts/gallery.js" "scripts/icons.js" "scripts/leaving.js" "scripts/live.js"
         "scripts/logs.js" "scripts/model.js" "scripts/models.js" "scripts/notices.js" "scripts/optimize.js"
@@ -43,9 +43,9 @@ static FILES: &[(&str, &[u8], &str)] = files! {
         "scripts/references.js" "scripts/result.js" "scripts/results.js" "scripts/selection.js"
         "scripts/session.js" "scripts/settings.js" "scripts/several.js" "scripts/share.js" "scripts/sides.js"
         "scripts/sign_in.js" "scripts/source3d.js" "scripts/stale.js"
-        "scripts/tabs.js" "scripts/tags.js" "scripts/transfer.js" "scripts/upload_check.js"
+        "scripts/tabs.js" "scripts/tags.js" "scripts/time_left.js" "scripts/transfer.js" "scripts/upload_check.js"
         "scripts/upload_plan.js" "scripts/uploads.js" "scripts/viewer3d.js" "scripts/views.js"
-        "scripts/wholeness.js" "scripts/zip.js";
+        "scripts/wholeness.js" "scripts/zip.js" "scripts/zip_models.js";
 };
 
 /// A file of the page: its bytes and its media type.
@@ -90,7 +90,14 @@ pub fn facts() -> Value {
     let read = formats::MODELS
         .iter()
         .filter(|format| format.is_read())
-        .map(|format| json!({ "extension": format.extension, "alone": format.can_stand_alone() }));
+        .map(|format| {
+            json!({
+                "extension": format.extension,
+                "alone": format.can_stand_alone(),
+                "cad": format.kind == formats::Kind::Cad,
+                "references_known": format.parts != formats::Parts::Unknown,
+            })
+        });
     let keys = KEYS.iter().map(|key| match key.treatment {
         Treatment::Done(form) => EditorKey {
             path: key.path,

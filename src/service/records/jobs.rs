@@ -254,7 +254,41 @@ pub(super) async fn is_running(tx: &mut Tx, lease: Lease) -> Result<bool> {
     Ok(tx.optional::<JobId>(query).await?.is_some())
 }
 
+/// The number of jobs among which those of an account are looked for when its durations are asked for.
+const RECENT: u64 = 5_000;
+/// The maximum number of durations of an account.
+const MAX_TIMED: u64 = 200;
+
+record! {
+    /// A job that runs or was finished, and what decides how long it takes.
+    #[derive(Debug)]
+    pub struct TimedJob {
+        pub kind: JobKind,
+        pub asset: AssetId = "asset_id",
+        pub rapid: Option<RapidId> = "rapid_id",
+        /// The format and the size of the source.
+        pub format: String,
+        pub size: u64,
+        /// The configuration of an optimization.
+        pub config: Option<String>,
+        pub started_at: Timestamp,
+        /// `None` while it runs.
+        pub finished_at: Option<Timestamp>,
+    }
+}
+
 impl JobRecords<'_> {
+    /// The recent jobs of `user` that run or were finished, newest first.
+    pub async fn list_timed(self, user: UserId) -> Result<Vec<TimedJob>> {
+        let query = "SELECT j.kind, j.asset_id, j.rapid_id, a.format, a.size, r.config, j.started_at, j.finished_at \
+             FROM jobs j JOIN assets a ON a.id = j.asset_id LEFT JOIN rapids r ON r.id = j.rapid_id \
+             WHERE j.user_id = $1 AND j.id > (SELECT COALESCE(MAX(id), 0) FROM jobs) - $2 \
+             AND j.state IN ('running', 'finished') AND j.started_at IS NOT NULL ORDER BY j.id DESC LIMIT $3";
+        self.database
+            .all(sql!(query, user, RECENT, MAX_TIMED))
+            .await
+    }
+
     /// Claims the oldest queued job, if there is one, for the time `lease`.
     pub async fn claim(self, lease: Duration) -> Result<Option<JobRow>> {
         let columns = columns::<JobRow>("");

@@ -64,7 +64,7 @@ pub use files::{Area, FileId, FileRow, NewFile};
 pub use imports::{AnalysisEnd, Completion};
 pub use incoming::{Arrived, Awaited};
 pub use jobs::{
-    Attempt, Heartbeat, JobId, JobKind, JobLoad, JobRow, JobState, Lease, Lost, Removal,
+    Attempt, Heartbeat, JobId, JobKind, JobLoad, JobRow, JobState, Lease, Lost, Removal, TimedJob,
 };
 pub use optimizations::{NewRapid, OptimizationEnd, PicturesOfResult, Started};
 pub use presets::{NewPreset, PresetChange, PresetRow};

@@ -363,6 +363,19 @@ await step('a preset is made with the form and the JSON, and a refusal names the
   await json.fill(JSON.stringify({ ...config, limits: { faces: { cuont: 7 } } }));
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('did you mean limits.faces.count').first().waitFor();
+  for (const text of ['{"limits": {"faces":\n{"ä": [{}], "count": 7, "\\u0063ount": 8}}}', '[]', '"a"', 'null']) {
+    await json.fill(text);
+    const shown = await page.locator('.json > .bad').textContent();
+    const answer = await fetch(new URL('/api/v2/preset/create', base), { method: 'POST', body: JSON.stringify({ name: 'x', config: text }),
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept: 'application/json' } });
+    assert.equal(answer.status, 422);
+    const { errors } = await answer.json();
+    assert.ok(shown && errors.config.some((sentence) => sentence.includes(shown)), `${shown} is not ${JSON.stringify(errors)}`);
+    assert.ok(await page.getByLabel('At most').isDisabled(), 'the form waits');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('alert').getByText(shown).waitFor();
+    assert.equal(await json.inputValue(), text);
+  }
   await json.fill(JSON.stringify(config));
   assert.equal(await page.getByLabel('At most').inputValue(), '1234');
   await page.getByRole('button', { name: 'Save' }).click();
@@ -380,7 +393,11 @@ await step('unsaved changes ask before they are left, and are there again', asyn
   await dialog.getByText('Leave without saving?').waitFor();
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   await heading('Shop');
+  // The question is not put again while it is open.
   await page.goBack();
+  await page.goBack();
+  await dialog.getByText('Leave without saving?').waitFor();
+  assert.equal(await page.getByRole('dialog').count(), 1);
   await dialog.getByRole('button', { name: 'Leave' }).click();
   await heading('Presets');
   await page.getByRole('link', { name: 'Shop', exact: true }).click();
@@ -484,7 +501,14 @@ await step('a result whose preset has changed says that it is stale', async () =
 await step('a glb in a zip has a 3D view, and what was left out is said', async () => {
   await place('Models');
   await page.locator('input[type=file]').first().setInputFiles(path.join(modelDir, 'packed.zip'));
-  await page.getByRole('dialog').getByRole('button', { name: 'Upload', exact: true }).click();
+  const asked = page.getByRole('dialog');
+  await asked.getByText('2 models are in packed.zip, and only set/square.glb is read: one model is made of it, without set/lower/small.glb.').waitFor();
+  await judge('upload-zip');
+  await asked.getByLabel('Name').fill('  ');
+  await asked.getByRole('button', { name: 'Upload', exact: true }).click();
+  assert.ok(await asked.getByLabel('Name').evaluate((input) => input.validity.patternMismatch), 'a name of spaces is refused');
+  await asked.getByLabel('Name').fill('packed');
+  await asked.getByRole('button', { name: 'Upload', exact: true }).click();
   await page.locator('.card', { hasText: 'packed' }).getByText('Warnings').waitFor();
   await page.getByRole('button', { name: 'Clear finished uploads' }).click();
   await page.getByRole('link', { name: /packed/ }).click();

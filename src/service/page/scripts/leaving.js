@@ -4,6 +4,8 @@ import { ask } from './notices.js';
 
 /** @type {(() => string|null)|null} What would be lost, in a sentence; null if nothing would be. */
 let unsaved = null;
+/** The question is open. */
+let isAsking = false;
 
 addEventListener('beforeunload', (event) => unsaved?.() && event.preventDefault());
 
@@ -13,11 +15,14 @@ export function holdBack(what, signal) {
   signal.addEventListener('abort', () => { if (unsaved === what) unsaved = null; });
 }
 
-/** Whether the view may be left now. */
+/** Whether the view may be left now. While the question is open, another wish to leave does not open it again. */
 export async function mayLeave() {
   const sentence = unsaved?.();
   if (!sentence) return true;
+  if (isAsking) return false;
+  isAsking = true;
   const sure = await ask({ title: 'Leave without saving?', danger: true, action: 'Leave', body: h('p', {}, sentence) });
+  isAsking = false;
   if (sure === null) return false;
   unsaved = null;
   return true;

@@ -15,6 +15,7 @@ import { resultCard, resultKey } from './results.js';
 import { linkButton } from './share.js';
 import { replacedBadge, withDriveNames, withStaleness } from './stale.js';
 import { tagEditor } from './tags.js';
+import { leftWords, timesLeft } from './time_left.js';
 import { ofAsset } from './source3d.js';
 import { viewer3d } from './viewer3d.js';
 import { tabs } from './tabs.js';
@@ -34,19 +35,20 @@ export async function model({ place, life, id }) {
   const refresh = async () => {
     const [{ data: asset }, rapids] = await Promise.all([get(`rawmodel/${id}`), get(`rawmodel/${id}/rapidmodels`).then(({ data }) => withStaleness(data))]);
     const [named] = await withDriveNames([asset]);
-    const key = JSON.stringify([{ ...asset, downloads: Object.keys(asset.downloads) }, named.name, epoch()], (name, value) => (name === 'url' ? undefined : value));
+    const left = assetState(asset).kind === 'busy' ? leftWords((await timesLeft()).models[id]) : null;
+    const key = JSON.stringify([left, { ...asset, downloads: Object.keys(asset.downloads) }, named.name, epoch()], (name, value) => (name === 'url' ? undefined : value));
     if (key !== shown) {
       const renders = assetState(asset).kind === 'good' ? await getIfThere(`rawmodel/${id}/renders`) : null;
       if (life.signal.aborted) return false;
       showHead(head, asset, named);
       // A tag or a scale changes no picture, so the 3D view stays as it was turned.
-      const looks = JSON.stringify([asset.upload_status, asset.progress, asset.error_message, asset.import_status, Boolean(asset.converted_glb), Boolean(renders)]);
+      const looks = JSON.stringify([left, asset.upload_status, asset.progress, asset.error_message, asset.import_status, Boolean(asset.converted_glb), Boolean(renders)]);
       if (looks === pictured) {
         Object.assign(onStage.asset, asset);
         Object.assign(onStage.renders ?? {}, renders);
       } else {
         onStage = { asset, renders };
-        showStage(stage, asset, renders, life.signal);
+        showStage(stage, asset, renders, left, life.signal);
       }
       pictured = looks;
       showFacts(facts, asset, life.signal);
@@ -87,7 +89,8 @@ async function deleteModel(asset) {
   location.hash = '#/models';
 }
 
-function showStage(stage, asset, renders, signal) {
+/** @param left how long the import still takes, in words */
+function showStage(stage, asset, renders, left, signal) {
   const state = assetState(asset);
   if (state.kind === 'bad') {
     const again = h('button', { type: 'button', onclick: (event) => attempt(event.currentTarget, async () => {
@@ -100,7 +103,7 @@ function showStage(stage, asset, renders, signal) {
   }
   if (state.kind !== 'good') {
     const isUploaded = asset.upload_status !== 'incomplete';
-    fill(stage, h('div.stage-wait', { role: 'status' }, icon('cube', 56), h('p', {}, state.word),
+    fill(stage, h('div.stage-wait', { role: 'status' }, icon('cube', 56), h('p', {}, [state.kind === 'busy' && asset.import_status ? `${state.word}: ${asset.import_status}` : state.word, left].filter(Boolean).join(' · ')),
       isUploaded ? progress(asset.progress || null, state.word) : h('p.hint', {}, 'Files are missing. Upload the model again, then delete this one.')));
     return;
   }

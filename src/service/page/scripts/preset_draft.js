@@ -1,7 +1,7 @@
 // What is typed into the preset editor and not saved yet. It is kept in this browser, so that a closed tab loses nothing.
 import { DRAFT_KEYS } from './session.js';
 
-/** @typedef {{name: string, description: string, rule: any, config: any}} Draft */
+/** @typedef {{name: string, description: string, rule: any, config: any, text?: string}} Draft `text` is a JSON that cannot be read yet. */
 
 /** @param {number|string} id of the preset, or what a new one is made from */
 export function draftOf(id) {

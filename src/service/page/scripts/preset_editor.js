@@ -3,6 +3,7 @@
 // and what somebody else saved meanwhile is not overwritten without a question.
 import { Problem, get, getIfThere, patch, post, serviceFacts } from './api.js';
 import { configForm } from './config_form.js';
+import { readConfig } from './config_text.js';
 import { fill, h } from './dom.js';
 import { ago } from './format.js';
 import { icon } from './icons.js';
@@ -35,9 +36,9 @@ export async function presetEditor({ place, life, id, query }) {
     text.value = JSON.stringify(config, null, 2);
     fill(textProblem);
   };
-  const now = () => ({ name: name.value, description: description.value, rule: rule.value(), config });
+  const now = () => ({ name: name.value, description: description.value, rule: rule.value(), config, text: textProblem.textContent ? text.value : undefined });
   const asLoaded = JSON.stringify({ ...loaded, rule: filenameFields(loaded.rule, isFixed).value() });
-  const isChanged = () => !isFixed && (JSON.stringify(now()) !== asLoaded || Boolean(textProblem.textContent));
+  const isChanged = () => !isFixed && JSON.stringify(now()) !== asLoaded;
   const touched = () => {
     if (isChanged()) draft.keep(structuredClone(now()));
     else draft.drop();
@@ -47,15 +48,27 @@ export async function presetEditor({ place, life, id, query }) {
     writeText();
     touched();
   } });
-  text.addEventListener('input', () => {
-    const problem = takeText(text.value, config);
+  /** Reads the JSON into the form. While it cannot be read the form waits, because its next change would replace the text. */
+  const takeText = () => {
+    const { config: read, problem } = readConfig(text.value);
     fill(textProblem, problem);
-    if (!problem) form.show();
+    form.element.toggleAttribute('disabled', isFixed || Boolean(problem));
+    if (problem) return;
+    for (const key of Object.keys(config)) delete config[key];
+    Object.assign(config, read);
+    form.show();
+  };
+  text.addEventListener('input', () => {
+    takeText();
     touched();
   });
   writeText();
+  if (first.text) {
+    text.value = first.text;
+    takeText();
+  }
   const sendable = () => {
-    if (textProblem.textContent) throw new Problem('The JSON is not complete. Correct it first.');
+    if (textProblem.textContent) throw new Problem(textProblem.textContent);
     return structuredClone(config);
   };
   const tries = preview({ config: sendable, signal: life.signal });
@@ -126,20 +139,6 @@ async function wayToSave(id, opened) {
 function nameOf(source, id) {
   if (!source) return '';
   return id ? source.name : `${source.name} (copy)`;
-}
-
-/** Reads the text into `config`; a sentence where it is no configuration. */
-function takeText(text, config) {
-  let parsed;
-  try {
-    parsed = JSON.parse(text);
-  } catch (error) {
-    return `This is not JSON: ${error.message}`;
-  }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return 'A configuration is an object: { … }.';
-  for (const key of Object.keys(config)) delete config[key];
-  Object.assign(config, parsed);
-  return '';
 }
 
 /** Lists say how a preset names its results; the record of one preset does not. */

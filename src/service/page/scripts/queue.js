@@ -4,6 +4,7 @@ import { KeyedList, badge, empty, progress } from './cards.js';
 import { fill, h } from './dom.js';
 import { ago, assetState, failureOf, rapidState, stepOf } from './format.js';
 import { resultName } from './tags.js';
+import { leftWords, timesLeft } from './time_left.js';
 
 /** Imports are looked for among so many of the newest models. */
 const NEWEST = 50;
@@ -16,9 +17,9 @@ export async function queue({ place, life }) {
   const runningRows = new KeyedList(running, row);
   const failedRows = new KeyedList(failed, row);
   const refresh = async () => {
-    const [jobs, newest] = await Promise.all([get('rawmodel/jobs'), get(`rawmodel?itemsPerPage=${NEWEST}`)]);
+    const [jobs, newest, left] = await Promise.all([get('rawmodel/jobs'), get(`rawmodel?itemsPerPage=${NEWEST}`), timesLeft()]);
     const imports = newest.data.map((asset) => ({ asset, state: assetState(asset) })).filter(({ state }) => state.kind === 'busy' || state.kind === 'bad');
-    const rows = [...(await Promise.all(imports.map(importJob))), ...jobs.data.map(optimization)];
+    const rows = [...(await Promise.all(imports.map((one) => importJob(one, left)))), ...jobs.data.map((rapid) => optimization(rapid, left))];
     const keyed = (list) => list.map((job) => [JSON.stringify(job), job]);
     const busy = rows.filter(({ state }) => state.kind === 'busy');
     const bad = rows.filter(({ state }) => state.kind === 'bad');
@@ -33,21 +34,24 @@ export async function queue({ place, life }) {
   await life.keep(refresh);
 }
 
-async function importJob({ asset, state }) {
-  const { data } = await get(`rawmodel/${asset.id}`);
-  return { href: `#/models/${asset.id}`, kind: 'Import', name: asset.name, state, percent: data.progress, note: data.error_message, since: asset.created_at };
+async function importJob({ asset, state }, left) {
+  // Lists say no progress; the record of a model that is worked on does. Those that only wait would use up the requests of the account.
+  const isWorkedOn = state.kind === 'busy' && asset.upload_status !== 'waiting';
+  const { data } = isWorkedOn ? await get(`rawmodel/${asset.id}`) : { data: asset };
+  return { href: `#/models/${asset.id}`, kind: 'Import', name: asset.name, state, percent: data.progress,
+    note: state.kind === 'bad' ? data.error_message : data.import_status, left: leftWords(left.models[asset.id]), since: asset.created_at };
 }
 
-function optimization(rapid) {
+function optimization(rapid, left) {
   const state = rapidState(rapid);
   return { href: `#/results/${rapid.id}`, kind: rapid.preset_name ?? 'Own settings', name: resultName(rapid), state, percent: rapid.progress,
-    note: state.kind === 'bad' ? failureOf(rapid) : stepOf(rapid), since: rapid.created_at };
+    note: state.kind === 'bad' ? failureOf(rapid) : stepOf(rapid), left: leftWords(left.results[rapid.id]), since: rapid.created_at };
 }
 
 function row(job) {
   return h('li', {},
     h('div.row.apart', {}, h('a', { href: job.href }, h('strong', {}, job.name)), badge(job.state)),
-    h('p.hint', {}, `${job.kind} · ${ago(job.since)}`),
+    h('p.hint', {}, [job.kind, ago(job.since), job.left].filter(Boolean).join(' · ')),
     job.state.kind === 'busy' ? progress(job.percent || null, `${job.name}: ${job.state.word}`) : null,
     job.note ? h('p', {}, job.note) : null);
 }

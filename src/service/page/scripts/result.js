@@ -15,6 +15,7 @@ import { showSettings } from './settings.js';
 import { linkButton } from './share.js';
 import { staleBadge, staleLine, withDriveNames, withStaleness } from './stale.js';
 import { resultName, tagEditor } from './tags.js';
+import { leftWords, timesLeft } from './time_left.js';
 
 export async function result({ place, life, id }) {
   const head = h('header.view-head');
@@ -31,7 +32,8 @@ export async function result({ place, life, id }) {
       shownTags = JSON.stringify(rapid.tags);
       refill(tags, tagEditor(rapid.tags, `rapidmodel/${rapid.id}`));
     }
-    const key = JSON.stringify([rapid.optimization_status, rapid.progress, rapid.processing_step, rapid.stale]);
+    const left = rapidState(rapid).kind === 'busy' ? leftWords((await timesLeft()).results[id]) : null;
+    const key = JSON.stringify([rapid.optimization_status, rapid.progress, rapid.processing_step, rapid.stale, left]);
     if (key === shown) {
       if (signedIn !== epoch()) await renew?.(rapid);
       signedIn = epoch();
@@ -44,7 +46,7 @@ export async function result({ place, life, id }) {
     const state = rapidState(rapid);
     if (state.kind === 'good') renew = await showDone(body, rapid, tags, life.signal);
     else if (state.kind === 'bad') showFailed(body, rapid);
-    else showBusy(body, rapid, state);
+    else showBusy(body, rapid, state, left);
     return state.kind === 'busy';
   };
   fill(place, head, body);
@@ -78,13 +80,12 @@ async function deleteResult(rapid) {
   location.hash = rapid.rawmodel ? `#/models/${rapid.rawmodel.id}` : '#/results';
 }
 
-function showBusy(body, rapid, state) {
+function showBusy(body, rapid, state, left) {
   if (!body.querySelector('.stage-wait')) {
     fill(body, h('div.stage-wait', {}, icon('spark', 56), h('p', { role: 'status' }), progress(null, 'Optimization')));
   }
   const words = body.querySelector('[role=status]');
-  const step = stepOf(rapid);
-  const said = step ? `${state.word}: ${step}` : state.word;
+  const said = [state.word, stepOf(rapid)].filter(Boolean).join(': ') + (left ? ` · ${left}` : '');
   if (words.textContent !== said) words.textContent = said;
   if (rapid.progress) body.querySelector('progress').value = rapid.progress;
 }

@@ -2,11 +2,14 @@
 import { Problem, get, paidOnce, remove } from './api.js';
 import { lost } from './reach.js';
 import { bytes } from './format.js';
+import { leftWords } from './time_left.js';
 
 const TRIES = 3;
 const PAUSE_MS = 1_500;
 /** A transfer whose connection broke goes on by itself so many times. */
 const GOES_ON = 20;
+/** The time that is left is said when the transfer has run for so long. */
+const MEASURED_MS = 3_000;
 /** Files of a model that are sent at the same time. */
 const FILES_AT_ONCE = 3;
 
@@ -19,6 +22,8 @@ export class Transfer {
   #onChange;
   #urls = null;
   #arrived = new Set();
+  /** When it began, or began again, and what was sent then. */
+  #from = { at: 0, share: 0 };
   #sent = new Map();
   #cancelled = new AbortController();
   #failure = '';
@@ -48,7 +53,13 @@ export class Transfer {
     if (this.state === 'failed') return this.#failure;
     if (this.state === 'waiting') return 'Waiting for other uploads';
     if (this.state === 'done') return `Uploaded, ${bytes(this.size)}`;
-    return `${bytes(this.share * this.size)} of ${bytes(this.size)}`;
+    return [`${bytes(this.share * this.size)} of ${bytes(this.size)}`, leftWords(this.#secondsLeft())].filter(Boolean).join(' · ');
+  }
+
+  /** At the mean speed so far. */
+  #secondsLeft() {
+    const [past, sent] = [performance.now() - this.#from.at, this.share - this.#from.share];
+    return past < MEASURED_MS || sent <= 0 ? undefined : (past / 1_000) * ((1 - this.share) / sent);
   }
 
   cancel() {
@@ -76,6 +87,7 @@ export class Transfer {
 
   async run() {
     this.state = 'sending';
+    this.#from = { at: performance.now(), share: this.share };
     this.#onChange();
     try {
       await this.#start();

@@ -8,6 +8,7 @@ const JUNK = /(^|\/)(__MACOSX|\.DS_Store|\.directory|Thumbs\.db|desktop\.ini|\._
 
 export const isJunk = (path) => JUNK.test(path);
 
+/** @typedef {{read: {extension: string, alone: boolean, cad: boolean, references_known: boolean}[]}} Formats best first */
 /** @typedef {{path: string, file: File}} Dropped `path` has the folders above the file, with `/`. */
 /**
  * `isLeftOver`: these files belong to no model and are not sent.
@@ -17,7 +18,7 @@ export const isJunk = (path) => JUNK.test(path);
 /**
  * The models that `dropped` are.
  * @param {Dropped[]} dropped
- * @param {{read: {extension: string, alone: boolean}[]}} formats best first
+ * @param {Formats} formats
  * @returns {Promise<Planned[]>}
  */
 export async function plan(dropped, formats) {
@@ -92,17 +93,19 @@ export function moved(planned, one, from, to, formats) {
   return next.filter((group) => group.files.length > 0);
 }
 
-const formatOf = ({ path }, formats) => formats.read.find((format) => format.extension === extension(path));
+export const formatOf = ({ path }, formats) => formats.read.find((format) => format.extension === extension(path));
 
-/** The file that is probably the model: the one nearest to the top, then the one with the better format. */
-function mainFile(files, formats) {
-  const rank = (one) => formats.read.findIndex((format) => format.extension === extension(one.path));
-  const depth = (one) => one.path.split('/').length;
-  const models = files.filter((one) => rank(one) >= 0);
-  return models.sort((one, two) => depth(one) - depth(two) || rank(one) - rank(two))[0] ?? null;
+/** The file that the service takes for the model, by its rules: no CAD file if there is another, then the nearest to the top, the better format, the largest. */
+export function mainFile(files, formats) {
+  const keys = ({ path, file }) => {
+    const rank = formats.read.findIndex((format) => format.extension === extension(path));
+    return [Number(formats.read[rank].cad), path.split('/').length, rank, -file.size];
+  };
+  const inOrder = (one, two) => keys(one).map((key, at) => key - keys(two)[at]).find((difference) => difference !== 0) ?? 0;
+  return files.filter((one) => formatOf(one, formats)).sort(inOrder)[0] ?? null;
 }
 
-const stem = (path) => path.split('/').pop().replace(/\.[^.]+$/, '') || path;
+export const stem = (path) => path.split('/').pop().replace(/\.[^.]+$/, '') || path;
 
 /** The files of a drop, folders opened. */
 export async function droppedFiles(transfer) {

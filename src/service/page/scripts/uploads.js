@@ -11,6 +11,7 @@ import { Transfer } from './transfer.js';
 import { problemsOf } from './upload_check.js';
 import { chosenFiles, droppedFiles, moved, plan, whole } from './upload_plan.js';
 import { humanSize } from './wholeness.js';
+import { leftOutOf } from './zip_models.js';
 
 /** Models that are sent at the same time. */
 const AT_ONCE = 2;
@@ -73,7 +74,10 @@ async function review(files) {
   const show = async () => {
     const own = turn += 1;
     fill(list, planned.map((one) => planRow(one, planned, formats, move)));
-    for (const one of planned.filter(({ isLeftOver }) => !isLeftOver)) one.problems = await problemsOf(one);
+    for (const one of planned.filter(({ isLeftOver }) => !isLeftOver)) {
+      one.problems = await problemsOf(one);
+      one.leftOut = await leftOutOf(one, formats);
+    }
     if (own !== turn) return;
     force.hidden = !planned.some(({ problems }) => problems?.length);
     fill(list, planned.map((one) => planRow(one, planned, formats, move)));
@@ -92,6 +96,7 @@ async function review(files) {
     submit: async (form) => {
       await checked;
       const wanted = planned.filter((one) => !one.isLeftOver);
+      if (wanted.length === 0) throw new Problem('No file is part of a model, so nothing would be uploaded.');
       for (const one of wanted) one.problems = await problemsOf(one);
       const problems = wanted.flatMap((one) => one.problems);
       force.hidden = problems.length === 0;
@@ -112,11 +117,12 @@ function planRow(one, planned, formats, move) {
   }
   const size = one.files.reduce((sum, { file }) => sum + file.size, 0);
   const known = formats.read.map((format) => format.extension).join(', ');
-  return h('li', {},
+  return h('li', { 'aria-label': one.name },
     h('label.field', {}, h('span', {}, 'Name'),
-      h('input', { value: one.name, required: true, maxlength: 255, oninput: (event) => { one.name = event.target.value; } })),
+      h('input', { value: one.name, required: true, maxlength: 255, pattern: '.*\\S.*', title: 'The name needs a character that is not a space', oninput: (event) => { one.name = event.target.value.trim(); } })),
     h('p.hint', {}, `${counted(one.files.length, 'file')}, ${bytes(size)}`, one.main && one.files.length > 1 ? `, model ${one.main}` : ''),
     (one.problems ?? []).map((sentence) => h('p.hint.bad', {}, icon('warning', 16), ` ${sentence}`)),
+    one.leftOut ? h('p.hint.noted', {}, icon('warning', 16), ` ${one.leftOut}`) : null,
     one.main ? null : h('p.hint.bad', {}, icon('warning', 16), ` No file in a format that is read here (${known}).`),
     planned.length > 1 ? filesOf(one, planned, move, false) : null);
 }

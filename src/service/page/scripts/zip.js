@@ -26,6 +26,9 @@ export const membersOf = (url, signal) => members((from, to) => bytesOf(url, fro
 /** The files in a zip that is here. @param {ArrayBuffer} zip @returns {Promise<Member[]>} */
 export const membersIn = (zip) => members(async (from, to) => ({ view: new DataView(zip.slice(from, to + 1)), total: zip.byteLength }));
 
+/** The files in a zip that was chosen or dropped. @param {File} file @returns {Promise<Member[]>} */
+export const membersOfFile = (file) => members(async (from, to) => ({ view: new DataView(await file.slice(from, to + 1).arrayBuffer()), total: file.size }));
+
 /** @param {(from: number, to: number) => Promise<{view: DataView, total: number}>} part the bytes from `from` to `to`, both included */
 async function members(part) {
   const { total } = await part(0, 0);
