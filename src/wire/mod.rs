@@ -36,7 +36,7 @@ pub(crate) use lenient::open_words;
 
 pub use asset::{
     AssetForm, AssetUpdate, BaseAsset, ConversionJob, ConvertedFile, FormatsAdded, FormatsRequest,
-    PbrDownloads,
+    PbrDownloads, SCALES,
 };
 pub use config::{ConfigError, OptimizerConfig};
 pub use embed::{
