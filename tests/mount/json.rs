@@ -55,6 +55,12 @@ fn the_lines_of_commands_are_those_of_their_schemas() {
     let points = fs::read_to_string(fixture.path("account/points.jsonl")).unwrap();
     let points = check_lines("points", &points);
     assert_eq!((points.len(), &points[0]["text"]), (1, &json!("web")));
+    wait_until("the result has the checksum of its source", || {
+        let (models, _) = lines(&fixture, "list --models", &[""]);
+        let (results, _) = lines(&fixture, "list --results", &[""]);
+        let hash = &models[0]["source_hash"];
+        hash.is_string() && results[0]["source_hash"] == *hash
+    });
     for (words, path) in [
         ("why", "rawmodels/chair"),
         ("why --since 1h", "rawmodels/chair"),
