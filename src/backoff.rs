@@ -5,6 +5,21 @@
 
 use std::time::Duration;
 
+/// When something that lasts is logged: first after a while, and again whenever it has lasted twice as long.
+#[derive(Debug, Default)]
+pub struct LogPauses(Option<Duration>);
+
+impl LogPauses {
+    /// Whether it is to be logged now that it has lasted so long. If so, it counts as logged.
+    pub fn is_due(&mut self, lasts: Duration, first: Duration) -> bool {
+        let is_due = lasts >= self.0.unwrap_or(first);
+        if is_due {
+            self.0 = Some(lasts * 2);
+        }
+        is_due
+    }
+}
+
 /// How the pauses grow, and how many there were.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Backoff {

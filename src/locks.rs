@@ -17,6 +17,8 @@ use std::sync::{self, PoisonError, TryLockError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
+use crate::backoff::LogPauses;
+
 /// Takes locks by that rule.
 pub trait Locked<T: ?Sized> {
     /// Unlocks when it is dropped.
@@ -95,8 +97,7 @@ pub fn take_long_lock_waits(patience: Duration) -> Vec<LockWait> {
     let mut found = Vec::new();
     for wait in waits().iter_mut() {
         let lasts = wait.since.elapsed();
-        if lasts >= wait.log_after.unwrap_or(patience) {
-            wait.log_after = Some(lasts * 2);
+        if wait.logged.is_due(lasts, patience) {
             found.push(wait.shown(lasts));
         }
     }
@@ -112,8 +113,7 @@ struct WaitingThread {
     lock: usize,
     place: &'static Location<'static>,
     since: Instant,
-    /// It was logged, and is again when it has lasted so long.
-    log_after: Option<Duration>,
+    logged: LogPauses,
 }
 
 impl WaitingThread {
@@ -146,7 +146,7 @@ impl ListedWait {
             lock,
             place,
             since: Instant::now(),
-            log_after: None,
+            logged: LogPauses::default(),
         });
         ListedWait
     }

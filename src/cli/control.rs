@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 use clap_complete::engine::ArgValueCompleter;
 
 use crate::fuse::shell_quoted;
+use crate::wire::SCALES;
 
 use super::completers;
 use super::exit::{Exit, WrongUse};
@@ -259,15 +260,15 @@ pub(super) struct ScaleArgs {
     /// A model below rawmodels/
     #[arg(add = ArgValueCompleter::new(completers::models))]
     path: PathBuf,
-    /// The factor, greater than 0
+    /// The factor, from 1e-9 to 1e9
     #[arg(value_parser = parse_factor, allow_negative_numbers = true)]
     factor: f64,
 }
 
 fn parse_factor(text: &str) -> Result<f64, String> {
     let factor = text.parse().ok();
-    let factor = factor.filter(|factor: &f64| factor.is_finite() && *factor > 0.0);
-    factor.ok_or_else(|| "write a number, like 0.01, greater than 0".to_owned())
+    let factor = factor.filter(|factor| SCALES.contains(factor));
+    factor.ok_or_else(|| "write a number, like 0.01, from 1e-9 to 1e9".to_owned())
 }
 
 pub(super) fn scale(args: &ScaleArgs) -> Result<Exit> {

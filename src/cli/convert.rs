@@ -64,7 +64,7 @@ pub(super) struct ConvertArgs {
 pub(super) fn run(args: &ConvertArgs) -> Result<Exit> {
     let paths = given_paths::all(std::slice::from_ref(&args.path), args.form)?;
     match paths.as_slice() {
-        [path] if *path == args.path => convert(args, path, args.quiet),
+        [path] if *path == args.path => output::about(Some(path), convert(args, path, args.quiet)),
         _ => Ok(for_each_with_exit("converting", paths, |path| {
             convert(args, &own_target(path)?, true)
         })),

@@ -74,7 +74,14 @@ impl Line {
 }
 
 pub(super) fn list(args: &ListArgs) -> Result<Exit> {
+    output::about(args.mount.as_deref(), list_drive(args))
+}
+
+fn list_drive(args: &ListArgs) -> Result<Exit> {
     let drive = MountedDrive::at_or_only(args.mount.as_deref(), "list")?;
+    if let Some(path) = &args.mount {
+        mounted::check_exists(path)?;
+    }
     if !args.results {
         show(
             &drive,

@@ -16,7 +16,7 @@ use super::preset_names::unknown;
 use super::{output, preset_list};
 use crate::client::{Client, Download, Priority};
 use crate::given_files;
-use crate::outbox::preset_named;
+use crate::outbox::several_presets;
 use crate::wire::{PresetId, PresetNamed, PresetText, find_preset};
 
 /// List, show and export presets
@@ -123,11 +123,14 @@ async fn named(client: &Client, name: &str) -> Result<PresetId> {
     let factory = client.presets().factory(Priority::Interactive).await?;
     let own: Vec<_> = own.iter().map(|it| (it.name.as_str(), it.id)).collect();
     let factory: Vec<_> = factory.iter().map(|it| (it.name.as_str(), it.id)).collect();
-    if let PresetNamed::Nothing = find_preset(name, &own, &factory) {
-        let names = own.iter().chain(&factory).map(|(name, _)| *name);
-        return Err(unknown(name, names).into());
+    match find_preset(name, &own, &factory) {
+        PresetNamed::One(id) => Ok(id),
+        PresetNamed::Nothing => {
+            let names = own.iter().chain(&factory).map(|(name, _)| *name);
+            Err(unknown(name, names).into())
+        }
+        PresetNamed::Several(several) => Err(WrongUse(several_presets(name, &several)).into()),
     }
-    preset_named(name, &own, &factory).map_err(|why| WrongUse(why).into())
 }
 
 const MAX_BYTES: usize = 64 << 20;

@@ -15,7 +15,7 @@ use crate::fuse::shell_quoted;
 
 use super::cache::keeps_nothing_new;
 use super::exit::{Exit, WrongUse};
-use super::mounted::MountedDrive;
+use super::mounted::{MountedDrive, check_exists};
 use super::output;
 use super::result_warnings::{self, RecentWarnings};
 use super::table::{bytes, counted};
@@ -39,7 +39,14 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit> {
         let text = "--watch is for people; `assetfs events` prints changes as JSON";
         return Err(WrongUse(text.to_owned()).into());
     }
+    output::about(args.dir.as_deref(), show(args))
+}
+
+fn show(args: &StatusArgs) -> Result<Exit> {
     let drive = MountedDrive::at_or_only(args.dir.as_deref(), "status")?;
+    if let Some(path) = &args.dir {
+        check_exists(path)?;
+    }
     if args.watch {
         return watch::run(&drive);
     }
@@ -59,9 +66,10 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The status for programs. What failed has its `reason` by the name that all commands use.
+/// The status for programs, without the number of its form, which each line has. What failed has its `reason` by the name that all commands use.
 fn json_of(status: &MountStatus, warnings: &RecentWarnings) -> Result<Value> {
     let mut value = serde_json::to_value(status)?;
+    value.as_object_mut().map(|fields| fields.remove("schema"));
     for list in ["failures", "refused"] {
         for failure in value[list].as_array_mut().into_iter().flatten() {
             let reason = failure["why"].clone();

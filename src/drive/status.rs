@@ -10,6 +10,9 @@ use crate::outbox::StatusWord;
 /// The state of a mount at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MountStatus {
+    /// The number of its form; 0 of a drive of an earlier version.
+    #[serde(default)]
+    pub schema: u32,
     /// Id of the process that serves the mount.
     pub pid: u32,
     /// Version of assetfs that serves it.

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::backoff::LogPauses;
 use crate::drive::{Caller, Drive, Ino};
 use crate::locks::{Locked as _, take_long_lock_waits};
 
@@ -50,8 +51,7 @@ struct RequestTable {
 struct RequestWait {
     call: KernelCall,
     since: Instant,
-    /// It is logged when it has waited so long.
-    log_after: Duration,
+    logged: LogPauses,
 }
 
 /// Drop guard: the request is unanswered until it is dropped.
@@ -69,7 +69,7 @@ impl Unanswered {
         let wait = RequestWait {
             call,
             since: Instant::now(),
-            log_after: REQUEST_PATIENCE,
+            logged: LogPauses::default(),
         };
         table.waits.insert(number, wait);
         UnansweredRequest {
@@ -83,8 +83,7 @@ impl Unanswered {
         let mut due = Vec::new();
         for wait in self.table.locked().waits.values_mut() {
             let lasts = now.saturating_duration_since(wait.since);
-            if lasts >= wait.log_after {
-                wait.log_after = lasts * 2;
+            if wait.logged.is_due(lasts, REQUEST_PATIENCE) {
                 due.push((wait.call, lasts));
             }
         }

@@ -62,7 +62,8 @@ pub use recovery::{Recovered, RecoveredFile, holds_unsent, recovered_in};
 pub use staging::{ContentHash, ContentHasher};
 pub use status::{ItemStatus, StatusWord};
 pub use texts::{
-    TEXT_MAX_BYTES, is_sendable_name as is_text_name, preset_named, text_stem, why_never_sent,
+    TEXT_MAX_BYTES, is_sendable_name as is_text_name, preset_named, several_presets, text_stem,
+    why_never_sent,
 };
 
 use std::fmt;

@@ -85,7 +85,8 @@ pub fn preset_named(
     }
 }
 
-fn several_presets(name: &str, several: &[PresetId]) -> String {
+/// Which presets have a name that means none of them alone.
+pub fn several_presets(name: &str, several: &[PresetId]) -> String {
     let mut ids = several.to_vec();
     ids.sort_unstable();
     let files: Vec<String> = ids.iter().map(|id| format!("{name}~{id}.json")).collect();

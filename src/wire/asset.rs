@@ -15,6 +15,9 @@ use super::upload::Downloads;
 
 pub use super::status::{ConversionStatus, UploadStatus};
 
+/// Scale factors that keep coordinates in the range of every format.
+pub const SCALES: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
+
 /// A base asset: an uploaded model. Contains the fields of all forms.
 #[serde_with::skip_serializing_none]
 #[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]

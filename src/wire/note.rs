@@ -144,6 +144,11 @@ pub fn config_note(config: impl std::fmt::Display, preset: Option<&NotedPreset>)
     }
 }
 
+/// Whether a tag is one of [`config_note`].
+pub fn is_config_note(tag: &str) -> bool {
+    note(tag).is_some_and(|(key, _)| key == "config")
+}
+
 /// The tag with the checksum over the files of a source model.
 pub fn source_note(source: impl std::fmt::Display) -> String {
     format!("{NOTE_PREFIX}source={source}")

@@ -47,6 +47,20 @@ fn the_lines_of_commands_are_those_of_their_schemas() {
     assert_eq!((&done["state"], &done["exit"]), (&json!("done"), &json!(0)));
     let status = only(&fixture, "status", "");
     assert_eq!(status["schema"], 1);
+    // The file has what a drive knows of itself, and so no warnings of results.
+    let mut file = fixture.status();
+    assert_eq!(file["schema"], 1);
+    file["warnings"] = json!([]);
+    check_lines("status", &file.to_string());
+    let points = fs::read_to_string(fixture.path("account/points.jsonl")).unwrap();
+    let points = check_lines("points", &points);
+    assert_eq!((points.len(), &points[0]["text"]), (1, &json!("web")));
+    wait_until("the result has the checksum of its source", || {
+        let (models, _) = lines(&fixture, "list --models", &[""]);
+        let (results, _) = lines(&fixture, "list --results", &[""]);
+        let hash = &models[0]["source_hash"];
+        hash.is_string() && results[0]["source_hash"] == *hash
+    });
     for (words, path) in [
         ("why", "rawmodels/chair"),
         ("why --since 1h", "rawmodels/chair"),
@@ -141,7 +155,9 @@ fn a_failure_is_a_line_with_its_path_its_state_and_its_reason() {
     assert_eq!((&found[0]["state"], code), (&json!("draft"), 3));
     let (found, code) = lines(&fixture, "why", &["rawmodels/none"]);
     assert_eq!((&found[0]["exists"], code), (&json!(false), 1));
-    for words in ["retry", "pin", "convert", "run", "rm", "cancel"] {
+    for words in [
+        "retry", "pin", "convert", "run", "rm", "cancel", "list", "status",
+    ] {
         let more = if words == "convert" {
             &["rawmodels/none", "obj"][..]
         } else {
@@ -149,7 +165,15 @@ fn a_failure_is_a_line_with_its_path_its_state_and_its_reason() {
         };
         let (found, code) = lines(&fixture, words, more);
         assert_ne!(code, 0, "{words}");
-        assert_eq!(found.last().unwrap()["state"], "failed", "{words}");
+        let failed = found.last().unwrap();
+        assert_eq!(failed["state"], "failed", "{words}");
+        let path = json!(fixture.path("rawmodels/none"));
+        assert_eq!(failed["path"], path, "{words}");
+    }
+    // What the service would refuse is wrong use as well.
+    for factor in ["0", "-1", "1e-99", "1e99", "inf", "big"] {
+        let mut scale = assetfs("scale", fixture.path("rawmodels/empty"));
+        fails(scale.args(["--", factor]), 2);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
@@ -39,6 +40,70 @@ fn a_dropped_factory_preset_runs_once_and_its_result_is_read_through_the_link() 
     assert!(config.starts_with("assetfs:config="), "{config}");
     assert_eq!(name, "assetfs:name=web");
     assert!(text.starts_with("assetfs:text="), "{text}");
+}
+
+#[test]
+fn texts_that_mean_the_same_are_paid_once_in_whatever_form_and_on_every_machine() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fixture.add_model();
+    let results = || {
+        let rapid = fixture.service.get("api/v2/rapidmodel");
+        rapid["data"].as_array().unwrap().len()
+    };
+    let with = |model: &Path| run(assetfs("run --preset", "Web Viewer").arg(model));
+    let factory = fixture.path("presets/factory/Web Viewer.json");
+    let model = fixture.path("rawmodels/model");
+    // The text of the command has no newline at its end.
+    fixture.copy_in(&factory, "rawmodels/model/optimize/web.json");
+    with(&model);
+    fixture.wait("rawmodels/model/optimize");
+    assert_eq!(results(), 1);
+    // The keys in another order, and spaces.
+    let text: serde_json::Value = serde_json::from_slice(&fs::read(&factory).unwrap()).unwrap();
+    let turned: serde_json::Map<_, _> = text
+        .as_object()
+        .unwrap()
+        .clone()
+        .into_iter()
+        .rev()
+        .collect();
+    let turned = serde_json::to_string(&turned).unwrap();
+    let job = |name: &str, text: &str| {
+        fs::write(model.join("optimize").join(name), text).unwrap();
+        fixture.wait(&format!("rawmodels/model/optimize/{name}"));
+    };
+    job("turned.json", &turned);
+    job("spaced.json", &format!("\n{turned}\n"));
+    assert_eq!(results(), 1);
+    let second = fixture.second_machine();
+    with(&second.root().join("rawmodels/model"));
+    let copy = second.root().join("rawmodels/model/optimize/again.json");
+    fs::copy(&factory, &copy).unwrap();
+    run(assetfs(
+        "wait",
+        second.root().join("rawmodels/model/optimize"),
+    ));
+    assert_eq!(results(), 1);
+    // The command first, then copies; and the folder of a command.
+    let folder = fixture.scratch.path().join("models");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("square.glb"), numbered_glb(7)).unwrap();
+    run(assetfs("sync --preset", "Web Viewer")
+        .arg(&folder)
+        .arg(fixture.root())
+        .env("HOME", fixture.scratch.path()));
+    fixture.copy_in(&factory, "rawmodels/square/optimize/web.json");
+    fixture.wait("");
+    assert_eq!(results(), 2);
+    // What means something else runs: other settings, another tag.
+    job("less.json", r#"{"limits":{"faces":{"percentage":40}}}"#);
+    assert_eq!(results(), 3);
+    job(
+        "tagged.json",
+        r#"{"config":{"limits":{"faces":{"percentage":40}}},"tags":["shop"]}"#,
+    );
+    assert_eq!(results(), 4);
 }
 
 #[test]

@@ -193,6 +193,7 @@ impl Report {
 
     fn state_after(&self, outcome: SyncOutcome) -> StatusWord {
         match outcome {
+            SyncOutcome::OtherName => StatusWord::Complete,
             _ if self.is_dry => StatusWord::NotSent,
             SyncOutcome::Deleted | SyncOutcome::Preset => StatusWord::Done,
             _ => StatusWord::Complete,

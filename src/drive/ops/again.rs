@@ -7,7 +7,7 @@ use crate::drive::mount::Mount;
 use crate::drive::ops::replace::replaced_by_next;
 use crate::drive::places::{DraftEntry, Node, Place as _, refusals};
 use crate::drive::tree::Tree;
-use crate::outbox::{self, Caller, DraftId, EntryId, Renamed, Replaced, SentEntry};
+use crate::outbox::{self, Caller, DraftId, DraftKind, EntryId, Renamed, Replaced, SentEntry};
 use crate::wire::UploadStatus;
 
 /// True for a draft that is an asset, or whose upload the service may have accepted.
@@ -67,7 +67,7 @@ pub fn rename_over_sent(
 }
 
 /// What the next version of an uploaded loose file replaces. Until the model is complete and the service has its files,
-/// the name belongs to the staged copy.
+/// the name belongs to the staged copy, if that is no folder.
 pub fn replaced_by_file(tree: &Tree, standing: DraftEntry) -> DriveResult<Replaced> {
     let asset = tree.catalog().asset_of_draft(standing.draft);
     let asset = asset.ok_or_else(|| refusals::frozen_asset(&standing.path(tree)))?;
@@ -78,7 +78,8 @@ pub fn replaced_by_file(tree: &Tree, standing: DraftEntry) -> DriveResult<Replac
         .catalog()
         .asset(asset)
         .is_none_or(|known| known.state == UploadStatus::Complete);
-    if !is_complete || tree.outbox().drafts().get(standing.draft).is_some() {
+    let staged = tree.outbox().drafts().get(standing.draft);
+    if !is_complete || staged.is_some_and(|draft| draft.kind == DraftKind::LooseFile) {
         return Err(refusals::not_complete_yet(&standing.path(tree)));
     }
     replaced_by_next(tree, asset)

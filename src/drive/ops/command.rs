@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::drive::error::{DriveError, DriveResult};
-use crate::wire::{AssetId, ModelId, RapidId};
+use crate::wire::{AssetId, ModelId, RapidId, SCALES};
 
 /// One command.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,9 +118,9 @@ impl FromStr for Command {
                 formats.iter().map(|format| (*format).to_owned()).collect(),
             )),
             ["scale", factor] => match factor.parse::<f64>() {
-                Ok(factor) if factor.is_finite() && factor > 0.0 => Ok(Command::Scale(factor)),
+                Ok(factor) if SCALES.contains(&factor) => Ok(Command::Scale(factor)),
                 _ => Err(DriveError::Invalid(format!(
-                    "{factor} is not a scale; write a number such as 0.01"
+                    "{factor} is not a scale; write a number such as 0.01, from 1e-9 to 1e9"
                 ))),
             },
             ["run-stale"] => Ok(Command::RunStale),

@@ -98,19 +98,17 @@ fn is_mirror(program: &str) -> bool {
     MIRRORS.contains(&&program[..end.unwrap_or(program.len())])
 }
 
-/// The name of the loose file that an uploaded model was made of, or may have been made of by a command or on another machine:
-/// its only file, if that has the name of the model. With it, what a lookup of that name finds here.
+/// The name of the loose file that an uploaded model was made of, or may have been made of on another machine: its only file, if
+/// that has the name of the model. With it, what a lookup of that name finds here.
 async fn loose_file(
     mount: &Arc<Mount>,
     home: Home,
     asset: AssetId,
 ) -> Option<(String, LooseLookup)> {
-    let record = mount.outbox().uploads().sent_record(asset);
-    let name = match &record {
-        Some(record) if record.by_command => record.folder_name()?.to_owned(),
-        Some(record) => return Some((record.loose_name()?, LooseLookup::Sent)),
-        None => mount.catalog().asset(asset)?.name,
-    };
+    if let Some(record) = mount.outbox().uploads().sent_record(asset) {
+        return Some((record.loose_name()?, LooseLookup::Sent));
+    }
+    let name = mount.catalog().asset(asset)?.name;
     let rows = Model::Raw(home).folder().rows(mount).await;
     // What is not known may have been a loose file.
     let Ok(rows) = rows else {

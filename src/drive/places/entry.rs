@@ -211,18 +211,14 @@ impl DraftEntry {
 
     /// True for a loose file, also after it became an asset.
     fn is_loose(&self, tree: &Tree) -> bool {
-        let kind = tree
-            .outbox()
-            .drafts()
-            .get(self.draft)
-            .map(|draft| draft.kind);
+        let draft = tree.outbox().drafts().get(self.draft);
         let sent = || {
             let records = tree.outbox().uploads().sent_records();
             let mut records = records.iter();
             let record = records.find(|record| record.draft == self.draft);
-            record.map(|record| record.kind)
+            record.is_some_and(|record| record.loose_file().is_some())
         };
-        kind.or_else(sent) == Some(DraftKind::LooseFile)
+        draft.is_some_and(|draft| draft.kind == DraftKind::LooseFile) || sent()
     }
 }
 
@@ -250,16 +246,13 @@ pub fn sent_loose_file(tree: &Tree, name: &str) -> Option<(DraftEntry, SentEntry
     let records = tree.outbox().uploads().sent_records();
     // A record leaves a moment after its asset was deleted.
     let is_it = |record: &&Arc<SentRecord>| {
-        is_loose_record(record, name) && !tree.catalog().known().assets.was_deleted(record.asset.0)
+        record.loose_file().is_some_and(|(loose, _)| loose == name)
+            && !tree.catalog().known().assets.was_deleted(record.asset.0)
     };
     // A new version has the name of the one that it is going to replace.
     let record = records.iter().rev().find(is_it)?;
-    let sent = record.entries.first()?.clone();
-    Some((DraftEntry::new(record.draft, sent.id), sent))
-}
-
-fn is_loose_record(record: &SentRecord, name: &str) -> bool {
-    record.kind == DraftKind::LooseFile && record.name == name
+    let (_, sent) = record.loose_file()?;
+    Some((DraftEntry::new(record.draft, sent.id), sent.clone()))
 }
 
 fn entry_row(draft: DraftId, info: &EntryInfo) -> Row {

@@ -81,6 +81,8 @@ struct ListedResult {
     /// The name of the source model's folder; none if the model was deleted.
     source: Option<String>,
     source_id: Option<u64>,
+    /// The checksum over the names and contents of the files of the source model.
+    source_hash: Option<String>,
     /// The name of the text in `optimize/` that it was made with, without its extension.
     preset: Option<String>,
     /// The lowest mean score of its exports, 0 to 100.
@@ -370,6 +372,9 @@ fn result(
         },
         source: source.as_deref().map(name_of).map(str::to_owned),
         source_id: row.source.map(|asset| asset.0),
+        source_hash: row
+            .source
+            .and_then(|asset| catalog.asset(asset)?.notes.source),
         stale: why_stale,
         preset: row.made_with,
         similarity: row.similarity,

@@ -29,6 +29,7 @@ pub fn mount_status(tree: &Tree) -> MountStatus {
     let drafts = tree.outbox().drafts().all();
     let offline = offline.or_else(|| drafts.iter().find_map(|draft| draft.no_answer.clone()));
     MountStatus {
+        schema: 1,
         pid: std::process::id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         account: tree.config().account_label.clone(),

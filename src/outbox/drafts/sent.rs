@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::outbox::drafts::info::{DraftKind, EntryKind};
 use crate::outbox::ids::{DraftId, EntryId};
+use crate::outbox::names;
 use crate::outbox::staging::ContentHash;
 use crate::wire::AssetId;
 
@@ -80,9 +81,26 @@ pub struct SentRecord {
 }
 
 impl SentRecord {
-    /// The name in `rawmodels/` of a loose file; `None` for a folder.
+    /// The file that is found in `rawmodels/` beside the folder of the model, with its name there: the loose file that was
+    /// copied in, or the only file of what a command has made, if it has the name of the model.
+    pub fn loose_file(&self) -> Option<(String, &SentEntry)> {
+        let first = self.entries.first()?;
+        if self.kind == DraftKind::LooseFile {
+            return Some((self.name.clone(), first));
+        }
+        let is_only = self.entries.len() == 1 && first.sent_as.is_some();
+        let stem =
+            names::model_of_loose_file(&first.path).filter(|_| self.by_command && is_only)?;
+        let folder = self.folder_name()?;
+        // An earlier version keeps its file, whose name has no id.
+        let rest = folder.strip_prefix(stem)?;
+        let is_named = rest.is_empty() || (rest.starts_with('~') && self.is_old_version());
+        is_named.then(|| (names::with_stem(&first.path, folder), first))
+    }
+
+    /// The name of [`SentRecord::loose_file`].
     pub fn loose_name(&self) -> Option<String> {
-        (self.kind == DraftKind::LooseFile).then(|| self.name.clone())
+        self.loose_file().map(|(name, _)| name)
     }
 
     /// The name that its model's folder keeps in `rawmodels/`, whatever the service calls it. `None` for a loose file,

@@ -1,5 +1,5 @@
-//! What the service has already of a request that is about to be sent: results with the note of its text, and results
-//! without a note that were made with the same configuration.
+//! What the service has already of a request that is about to be sent: results with the note of its text, results of other texts
+//! with the note of the same configuration, and results without a note that were made with it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -23,6 +23,8 @@ pub struct WantedResult {
     pub tag: String,
     pub asset: AssetId,
     pub note: String,
+    /// The note of its configuration, if that is known.
+    pub config_note: Option<String>,
     /// The tag with the name of its text.
     pub name: String,
     pub settings: OptimizeSettings,
@@ -74,7 +76,10 @@ impl<'a> Finder<'a> {
             let noted = self.models(result.asset).await?.find(&[&result.note]);
             let found = match noted {
                 Some(rapid) => Some(rapid),
-                None => self.like(result, &made).await?,
+                None => match self.of_same_config(result, &made).await? {
+                    Some(rapid) => Some(rapid),
+                    None => self.like(result, &made).await?,
+                },
             };
             if let Some(rapid) = found {
                 are_named &= self
@@ -85,6 +90,24 @@ impl<'a> Finder<'a> {
             }
         }
         Ok((made, are_named))
+    }
+
+    /// A result of another text with the same configuration, which is named like this one, and has its tags. Items of one text
+    /// never share one.
+    async fn of_same_config(
+        &mut self,
+        wanted: &WantedResult,
+        made: &[(String, RapidId)],
+    ) -> Result<Option<RapidId>, Unresolved> {
+        let Some(note) = &wanted.config_note else {
+            return Ok(None);
+        };
+        let is_it = |model: &&RapidModel| {
+            let is_taken = made.iter().any(|(_, rapid)| *rapid == model.id);
+            !is_taken && is_named_and_tagged(model, wanted)
+        };
+        let models = self.models(wanted.asset).await?;
+        Ok(models.sound_with(note).find(is_it).map(|model| model.id))
     }
 
     async fn models(&mut self, asset: AssetId) -> Result<&TaggedModels, Unresolved> {
@@ -138,7 +161,10 @@ impl<'a> Finder<'a> {
 /// idempotency key, so the service returns that result and makes no second one. A result that was made since without a key,
 /// for example on the page, is not noticed.
 fn had_none_of_it(looked: &TaggedModels, wanted: &WantedResult) -> bool {
-    looked.find(&[&wanted.note]).is_none() && looked.without_note().next().is_none()
+    let of_config = wanted.config_note.as_deref();
+    looked.find(&[&wanted.note]).is_none()
+        && !of_config.is_some_and(|note| looked.has_sound(note))
+        && looked.without_note().next().is_none()
 }
 
 async fn compare(parts: &JobParts, models: Vec<RapidModel>) -> Result<Compared, Unresolved> {

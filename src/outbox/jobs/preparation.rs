@@ -8,7 +8,7 @@ use crate::outbox::jobs::embeds::embeds_of;
 use crate::outbox::jobs::made_before::Finder;
 use crate::outbox::jobs::notes::{TextNotes, note_of};
 use crate::outbox::jobs::parts::JobParts;
-use crate::outbox::jobs::request::{Outgoing, OutgoingCall};
+use crate::outbox::jobs::request::{Outgoing, OutgoingCall, config_note_in};
 use crate::outbox::jobs::resolve::{PresetLookup, Unresolved};
 use crate::outbox::jobs::show::asset_of;
 use crate::outbox::jobs::text::embed::EmbedText;
@@ -79,12 +79,25 @@ struct Preparation<'a> {
 impl Preparation<'_> {
     /// The idempotency key of a kind of request. The service keeps the keys of optimizations for each asset, but those of
     /// embeds for the whole account, so `of` names the model of an embed.
-    fn key(&self, of: impl std::fmt::Display) -> Option<String> {
+    fn key(&self, of: impl std::fmt::Display, meaning: ContentHash) -> Option<String> {
         match (self.takes_known, self.after) {
-            (true, _) => Some(format!("assetfs {of} {}", self.text_hash)),
+            (true, _) => Some(format!("assetfs {of} {meaning}")),
             (false, Some(after)) => Some(format!("assetfs {of} after {after}")),
             (false, None) => None,
         }
+    }
+
+    /// The same for all texts with the same configuration, preset and tags, in whatever form. If the configuration is not
+    /// known, it is that of the text alone.
+    fn meaning(&self, tags: &[String], notes: &[String]) -> ContentHash {
+        let Some(config) = config_note_in(notes) else {
+            return self.text_hash;
+        };
+        let mut asked = tags.to_vec();
+        asked.sort_unstable();
+        asked.dedup();
+        asked.push(config);
+        ContentHash::of(asked.join("\0").as_bytes())
     }
 
     async fn optimize(
@@ -100,17 +113,17 @@ impl Preparation<'_> {
         };
         let tag = new_tag();
         let note = note_of(self.text_hash, None);
+        let notes = self
+            .notes(&note, &text.settings, &settings, presets)
+            .await?;
         let mut tags = text.tags;
-        let key = self.key("optimize");
+        let key = self.key("optimize", self.meaning(&tags, &notes));
         // If its reply is lost, the result is found by its note, or by the same request again. A result that is made again has
         // no note, so it gets a tag.
         let is_keyed = self.takes_known && self.parts.client.keeps_idempotency_keys();
         if !is_keyed {
             tags.push(tag.clone());
         }
-        let notes = self
-            .notes(&note, &text.settings, &settings, presets)
-            .await?;
         tags.extend(notes);
         Ok(Outgoing {
             named_preset,
@@ -188,7 +201,7 @@ impl Preparation<'_> {
         let group = new_tag();
         Ok(Outgoing {
             named_preset: None,
-            key: self.key("many"),
+            key: self.key("many", self.text_hash),
             made_before: Vec::new(),
             are_named: true,
             intent: JobRecord::ManySent {
@@ -249,7 +262,7 @@ impl Preparation<'_> {
         };
         Ok(Outgoing {
             named_preset: None,
-            key: self.key(format_args!("embed {of}")),
+            key: self.key(format_args!("embed {of}"), self.text_hash),
             made_before: Vec::new(),
             are_named: true,
             intent: JobRecord::EmbedSent {

@@ -18,7 +18,7 @@ use crate::outbox::staging::ContentHash;
 use crate::outbox::texts::shortened;
 use crate::wire::{
     AssetId, CreateEmbed, CreateRawEmbed, EmbedId, ModelId, MultiOptimize, OptimizeRequest,
-    OptimizeSettings, OptimizerConfig, PresetId, RapidId, is_own_tag,
+    OptimizeSettings, OptimizerConfig, PresetId, RapidId, is_config_note, is_own_tag,
 };
 
 /// The models of a request, without duplicates; `None` while the service has not accepted all of them. An error says
@@ -94,7 +94,7 @@ pub struct Outgoing {
     pub intent: JobRecord,
     /// The preset that its text names by the id.
     pub named_preset: Option<PresetId>,
-    /// Idempotency key, equal on every machine for the same text and model, or for a result that is made again; `None` if
+    /// Idempotency key, equal on every machine for texts of a model that mean the same, or for a result that is made again; `None` if
     /// the user wants to pay again.
     pub(super) key: Option<String>,
     /// The results that the service already has, each with the one-off tag of its request.
@@ -137,6 +137,7 @@ impl Outgoing {
                 tag: tag.clone(),
                 asset: *asset,
                 note: note.clone(),
+                config_note: config_note_in(&request.tags),
                 name: name.to_owned(),
                 settings: request.settings.clone(),
                 tags: of_the_text(&request.tags),
@@ -149,6 +150,7 @@ impl Outgoing {
                     tag: tag.clone(),
                     asset: *asset,
                     note: note.clone(),
+                    config_note: config_note_in(&asked.tags),
                     name: name.to_owned(),
                     settings: match asked.preset_id {
                         Some(id) => OptimizeSettings::Preset(id),
@@ -232,6 +234,11 @@ impl Outgoing {
         failpoint::hit(after);
         reply
     }
+}
+
+/// The note of the configuration among the tags of a request.
+pub(super) fn config_note_in(tags: &[String]) -> Option<String> {
+    tags.iter().find(|tag| is_config_note(tag)).cloned()
 }
 
 /// The tags of a request without those of the drive.

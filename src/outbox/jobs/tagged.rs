@@ -27,9 +27,14 @@ impl TaggedModels {
 
     /// Whether one of them has the tag and did not fail.
     pub fn has_sound(&self, tag: &str) -> bool {
+        self.sound_with(tag).next().is_some()
+    }
+
+    /// Those that have the tag and did not fail.
+    pub fn sound_with(&self, tag: &str) -> impl Iterator<Item = &RapidModel> {
         let sound = |model: &&RapidModel| !model.optimization_status.is_failure();
-        let mut sound = self.0.iter().filter(sound);
-        sound.any(|model| model.tags.iter().any(|found| found.name == tag))
+        let sound = self.0.iter().filter(sound);
+        sound.filter(move |model| model.tags.iter().any(|found| found.name == tag))
     }
 
     pub fn has_tag(&self, rapid: RapidId, tag: &str) -> bool {

@@ -11,13 +11,10 @@ use super::rapidmodel;
 use super::record_forms::{self, RelatedRows};
 use super::request::{ApiCall, JsonReply};
 use crate::service::records::{Area, AssetRow};
-use crate::wire::{AssetForm, AssetId, Downloads, ModelId, Page, SourceNotes};
+use crate::wire::{AssetForm, AssetId, Downloads, ModelId, Page, SCALES, SourceNotes};
 
 const DEFAULT_PER_PAGE: u64 = 10;
 const MAX_PER_PAGE: u64 = 50;
-
-/// Scale factors that keep coordinates in the range of every format.
-const SCALES: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
 
 /// Maximum age of the jobs in the list of running jobs.
 const JOBS_WINDOW: SignedDuration = SignedDuration::from_hours(7 * 24);

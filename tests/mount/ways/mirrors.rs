@@ -111,9 +111,49 @@ fn a_mirror_keeps_loose_models_that_a_command_has_sent() {
     ] {
         mirror(line, &local, &fixture.path("rawmodels"));
         run(crate::support::assetfs("wait", fixture.root()));
-        let now = ids(&fixture);
-        assert!(before.iter().all(|id| now.contains(id)), "{line}: {now:?}");
+        assert_eq!(ids(&fixture), before, "{line}");
     }
+    for name in NAMES {
+        let loose = fixture.path(&format!("rawmodels/{name}.glb"));
+        let (shown, source) = (
+            fs::metadata(&loose).unwrap(),
+            fs::metadata(local.join(format!("{name}.glb"))).unwrap(),
+        );
+        assert_eq!(shown.len(), source.len());
+        assert_eq!(shown.modified().unwrap(), source.modified().unwrap());
+        run(Command::new("cp")
+            .arg("-u")
+            .arg(local.join(format!("{name}.glb")))
+            .arg(&loose));
+        assert_eq!(ids(&fixture), before, "cp -u {name}");
+    }
+    // Other bytes become the next version, once.
+    fs::write(local.join("chair.glb"), triangle_glb("another chair")).unwrap();
+    for _ in 0..2 {
+        mirror(
+            "rsync -rt --delete \"$FROM/\" \"$TO/\"",
+            &local,
+            &fixture.path("rawmodels"),
+        );
+        run(crate::support::assetfs("wait", fixture.root()));
+        assert_eq!(ids(&fixture).len(), NAMES.len() + 1);
+        assert_eq!(
+            read(fixture.path("rawmodels/chair/chair.glb")),
+            triangle_glb("another chair")
+        );
+    }
+    // So does what the command sends next.
+    fs::write(local.join("table.glb"), triangle_glb("another table")).unwrap();
+    run(Command::new(ASSETFS)
+        .arg("sync")
+        .arg(&local)
+        .arg(fixture.root())
+        .env("HOME", fixture.scratch.path()));
+    assert_eq!(ids(&fixture).len(), NAMES.len() + 2);
+    assert_eq!(
+        read(fixture.path("rawmodels/table/table.glb")),
+        triangle_glb("another table")
+    );
     // A folder that a user has made goes when it is gone from the source.
     let folder = local.join("lamp");
     fs::create_dir(&folder).unwrap();
