@@ -17,6 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::chosen_preset::Config;
+use super::optimize::input::Model;
 use super::optimize::{EngineMemory, EngineSettings, PlannedTask, facts_of, worker};
 use super::progress::Progress;
 use crate::disk_room::check_room;
@@ -71,6 +72,8 @@ struct WarmWorker {
 pub(super) struct EngineTurn {
     engine: EngineTurns,
     kept: Option<WarmWorker>,
+    /// The files of the model, once they were looked for.
+    found: Option<Model>,
     is_small: bool,
     _permit: Option<OwnedSemaphorePermit>,
 }
@@ -85,9 +88,37 @@ pub(super) struct TurnModel<'m> {
     pub(super) is_small: bool,
 }
 
+/// Results of a task that are not in their folder yet.
+#[derive(Debug)]
+pub(super) struct Made {
+    report: Box<Report>,
+    /// What moves them there; `None` if only the facts are missing.
+    planned: Option<PlannedTask>,
+    out: PathBuf,
+}
+
+impl Made {
+    /// Completes the folder of the results. They have to be kept before their turn ends: the process could change them in the
+    /// task of another model.
+    ///
+    /// # Errors
+    /// As [`EngineTurn::run`].
+    pub(super) fn keep(self) -> Result<()> {
+        let Made {
+            report,
+            planned,
+            out,
+        } = self;
+        planned
+            .map_or(Ok(Vec::new()), |planned| planned.finish(&report, false))
+            .and_then(|_| facts_of(&report).write_into(&out))
+            .map_err(|error| disk_full_of(error, &out))
+    }
+}
+
 /// What became of a task in a kept process.
 enum KeptOutcome {
-    Done(Box<Report>),
+    Done(Box<Report>, PlannedTask),
     /// It failed after tasks of others: it has to be done again in a process of its own.
     DoAgain,
 }
@@ -135,6 +166,7 @@ impl EngineTurns {
         EngineTurn {
             engine: self.clone(),
             kept,
+            found: None,
             is_small: model.is_small,
             _permit: permit,
         }
@@ -164,7 +196,7 @@ impl EngineTurns {
 }
 
 impl EngineTurn {
-    /// Optimizes the model of this turn with `config` into the folder `out`; see [`EngineSettings::run`].
+    /// Optimizes the model of this turn with `config`, for the folder `out`; see [`EngineSettings::run`].
     ///
     /// # Errors
     /// One with an error of the system among its causes if the disk of `out` is full.
@@ -174,7 +206,7 @@ impl EngineTurn {
         (model, out): (TurnModel<'_>, &Path),
         progress: &Progress,
         stop: &CancellationToken,
-    ) -> Result<()> {
+    ) -> Result<Made> {
         let working = self.work(config, (model, out), progress, stop);
         working.await.map_err(|error| disk_full_of(error, out))
     }
@@ -185,16 +217,21 @@ impl EngineTurn {
         (model, out): (TurnModel<'_>, &Path),
         progress: &Progress,
         stop: &CancellationToken,
-    ) -> Result<()> {
-        let paths = (model.path, out);
+    ) -> Result<Made> {
         let engine = self.engine.clone();
+        let folder = out.parent().unwrap_or(out);
+        let found = match self.found.take() {
+            Some(found) => found,
+            None => Model::find(model.path, folder)?,
+        };
+        self.found = Some(found.clone());
         let mut kept = match self.kept.take() {
             Some(kept) => kept,
-            None => WarmWorker::new(out.parent().unwrap_or(out))?,
+            None => WarmWorker::new(folder)?,
         };
         let planned = engine
             .settings
-            .plan(config, paths, Some(kept.folder.path()))?;
+            .plan(config, found, (out, kept.folder.path()))?;
         let done = match has_links(&planned.task) {
             true => KeptOutcome::DoAgain,
             false => {
@@ -203,14 +240,20 @@ impl EngineTurn {
             }
         };
         self.kept = Some(kept);
-        match done {
-            KeptOutcome::Done(report) => facts_of(&report).write_into(out),
+        let (report, planned) = match done {
+            KeptOutcome::Done(report, planned) => (report, Some(planned)),
             KeptOutcome::DoAgain => {
-                let alone = engine.settings.run(config, paths, progress, stop);
-                let (report, _) = alone.await?;
-                facts_of(&report).write_into(out)
+                let alone = engine
+                    .settings
+                    .run(config, (model.path, out), progress, stop);
+                (Box::new(alone.await?.0), None)
             }
-        }
+        };
+        Ok(Made {
+            report,
+            planned,
+            out: out.to_owned(),
+        })
     }
 }
 
@@ -274,8 +317,7 @@ impl WarmWorker {
             Ok((Outcome::Done(Some(report)), worker)) => {
                 shown.finish("100% done");
                 self.worker = worker.map(|worker| (worker, input_dir));
-                planned.finish(&report, false)?;
-                Ok(KeptOutcome::Done(report))
+                Ok(KeptOutcome::Done(report, planned))
             }
             Ok((Outcome::Stopped, _)) => bail!("interrupted; nothing was written"),
             // Its message may name what it could not write. What it has written is still there, and fills the disk.

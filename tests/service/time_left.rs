@@ -32,7 +32,9 @@ async fn a_running_job_takes_about_as_long_as_one_like_it_did() {
 
     let clock_ahead = |secs: i64| {
         let plan = format!("clock_ahead_secs = {secs}");
-        service.service.set_chaos(Some(ChaosPlan::parse(&plan).unwrap()));
+        service
+            .service
+            .set_chaos(Some(ChaosPlan::parse(&plan).unwrap()));
     };
     let second = service.optimize(asset).await;
     service.until_runs(2).await;

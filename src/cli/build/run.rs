@@ -66,7 +66,7 @@ pub(super) fn build(args: &BuildArgs) -> Result<BuildEnd> {
     file.out = watch::folder_of_results(&file.out, &models, "`out`")?;
     let mut build = Build::open(args, file)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
+        .worker_threads(2)
         .enable_all()
         .build()
         .context("cannot start the async runtime")?;

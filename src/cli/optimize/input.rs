@@ -11,7 +11,7 @@ use crate::given_files;
 /// Maximum number of files; more usually means that a whole disk was named by mistake.
 const MAX_FILES: usize = 50_000;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::cli) struct Model {
     /// The folder that holds its files.
     pub(in crate::cli) dir: PathBuf,

@@ -255,7 +255,7 @@ impl EngineSettings {
         progress: &Progress,
         stop: &CancellationToken,
     ) -> Result<(Report, Vec<String>)> {
-        let planned = self.plan(config, (input, out), None)?;
+        let planned = self.plan(config, Model::find(input, out)?, (out, out))?;
         let report = self
             .work(&planned.model, &planned.task, progress, stop)
             .await?;
@@ -263,23 +263,22 @@ impl EngineSettings {
         Ok((report, files))
     }
 
-    /// The task for a model, with a folder in `scratch_in` for what the worker writes; without it, in `out`.
+    /// The task for a model whose results come to `out`, with a folder in `scratch_in` for what the worker writes.
     ///
     /// # Errors
     /// If the input or the configuration is invalid, or `out` cannot be written.
     pub(super) fn plan(
         &self,
         config: &Config,
-        (input, out): (&Path, &Path),
-        scratch_in: Option<&Path>,
+        model: Model,
+        (out, scratch_in): (&Path, &Path),
     ) -> Result<PlannedTask> {
         let mut config = config.clone();
         let settings = engine_settings::settings_of(&config)
             .map_err(|what| WrongUse(format!("the configuration is not valid: {what}")))?;
         let export_name = config.shift_remove("exportName");
         let export_name = export_name.as_ref().and_then(Value::as_str);
-        let model = Model::find(input, out)?;
-        let output = OutputFolder::prepare(out, scratch_in.unwrap_or(out), self.overwrite)?;
+        let output = OutputFolder::prepare(out, scratch_in, self.overwrite)?;
         let mut planned = job::planned_names(&settings, export_name, &model.name);
         planned.extend(output::OWN_FILES.map(str::to_owned));
         output.refuse_taken(&planned)?;

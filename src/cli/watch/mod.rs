@@ -101,7 +101,7 @@ pub(super) fn run(args: &WatchArgs) -> Result<Exit> {
     output::is_list();
     let mut queue = open(args)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
+        .worker_threads(2)
         .enable_all()
         .build()
         .context("cannot start the async runtime")?;

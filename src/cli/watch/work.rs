@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::super::bring::{BringStep, Bringer, Double, Look};
@@ -23,7 +24,7 @@ use super::super::progress::Progress;
 use super::super::result_facts::ResultFacts;
 use super::super::settings::Span;
 use super::super::wait::{State, wait_for};
-use super::super::watch_engine::{EngineTurns, TurnModel};
+use super::super::watch_engine::{EngineTurns, Made, TurnModel};
 use super::record::{Record, Upload};
 use super::room::NotMade;
 use super::shown::while_shown;
@@ -180,7 +181,7 @@ impl Back {
         match self.clone() {
             Back::Engine(turns) => {
                 tokio::spawn(async move {
-                    engine(&turns, &job, &progress, &stop, &events).await;
+                    engine(&turns, &Arc::new(job), &progress, &stop, &events).await;
                 });
             }
             Back::Drive(back) => {
@@ -202,7 +203,7 @@ impl DriveBack {
 
 async fn engine(
     engine: &EngineTurns,
-    job: &Job,
+    job: &Arc<Job>,
     progress: &Progress,
     stop: &CancellationToken,
     events: &mpsc::UnboundedSender<WorkEvent>,
@@ -216,7 +217,9 @@ async fn engine(
     {
         // The turn ends before the job does.
         let mut turn = engine.wait(model).await;
-        for (preset, folder) in &job.makes {
+        // While the next result of the model is made.
+        let mut keeping = JoinSet::new();
+        for (number, (preset, folder)) in job.makes.iter().enumerate() {
             if stop.is_cancelled() {
                 break;
             }
@@ -225,8 +228,13 @@ async fn engine(
             if stop.is_cancelled() {
                 break;
             }
-            report(events, job, preset, folder, made);
+            let (job, events) = (Arc::clone(job), events.clone());
+            keeping.spawn_blocking(move || {
+                let (preset, folder) = &job.makes[number];
+                report(&events, &job, preset, folder, made.and_then(Made::keep));
+            });
         }
+        keeping.join_all().await;
     }
     let _ = events.send(WorkEvent::Over {
         entry: job.source.entry.clone(),

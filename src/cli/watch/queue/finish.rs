@@ -39,9 +39,7 @@ impl Queue {
         &mut self,
         mut events: Vec<WorkEvent>,
     ) -> Result<Vec<Key>> {
-        if self.running.len() > 1 {
-            self.gather(&mut events).await;
-        }
+        self.gather(&mut events).await;
         let mut whole = Vec::new();
         let mut over = BTreeSet::new();
         for event in events {
@@ -90,10 +88,12 @@ impl Queue {
         Ok(made)
     }
 
-    /// Waits a short time for more reports, if there are few.
+    /// Waits a short time for more reports, if there are few and work is under way.
     async fn gather(&mut self, events: &mut Vec<WorkEvent>) {
+        let is_over = |event: &&WorkEvent| matches!(event, WorkEvent::Over { .. });
+        let running = self.running.len();
         let gathering = async {
-            while events.len() < ENOUGH_EVENTS {
+            while events.len() < ENOUGH_EVENTS && events.iter().filter(is_over).count() < running {
                 self.events.recv_many(events, MAX_EVENTS).await;
             }
         };
