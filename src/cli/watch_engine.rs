@@ -90,21 +90,21 @@ pub(super) struct TurnModel<'m> {
 
 /// Results of a task that are not in their folder yet.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct UnkeptResult {
     report: Box<Report>,
     /// What moves them there; `None` if only the facts are missing.
     planned: Option<PlannedTask>,
     out: PathBuf,
 }
 
-impl Made {
+impl UnkeptResult {
     /// Completes the folder of the results. They have to be kept before their turn ends: the process could change them in the
     /// task of another model.
     ///
     /// # Errors
     /// As [`EngineTurn::run`].
     pub(super) fn keep(self) -> Result<()> {
-        let Made {
+        let UnkeptResult {
             report,
             planned,
             out,
@@ -206,7 +206,7 @@ impl EngineTurn {
         (model, out): (TurnModel<'_>, &Path),
         progress: &Progress,
         stop: &CancellationToken,
-    ) -> Result<Made> {
+    ) -> Result<UnkeptResult> {
         let working = self.work(config, (model, out), progress, stop);
         working.await.map_err(|error| disk_full_of(error, out))
     }
@@ -217,7 +217,7 @@ impl EngineTurn {
         (model, out): (TurnModel<'_>, &Path),
         progress: &Progress,
         stop: &CancellationToken,
-    ) -> Result<Made> {
+    ) -> Result<UnkeptResult> {
         let engine = self.engine.clone();
         let folder = out.parent().unwrap_or(out);
         let found = match self.found.take() {
@@ -249,7 +249,7 @@ impl EngineTurn {
                 (Box::new(alone.await?.0), None)
             }
         };
-        Ok(Made {
+        Ok(UnkeptResult {
             report,
             planned,
             out: out.to_owned(),

@@ -32,13 +32,13 @@ pub(super) fn run(pictures: Pictures) -> Result<Exit> {
     keep_scratch_in(&folders.output_dir);
     let _sandbox = Sandbox::enter_folders(&folders);
     let mut runner = TaskRunner::default();
-    let mut told = Told::default();
+    let mut last = LastSaid::default();
     for line in lines {
         let task: KeptTask = serde_json::from_str(&line.context("cannot read the task")?)
             .context("cannot parse the task")?;
         let source = task.source.as_deref();
         let result = runner.run(&task.task, source, pictures, &mut |progress| {
-            if told.is_news(&progress) {
+            if last.is_news(&progress) {
                 show(&mut out, &progress);
             }
         });
@@ -51,21 +51,21 @@ pub(super) fn run(pictures: Pictures) -> Result<Exit> {
 }
 
 /// The last progress that was said.
-struct Told {
+struct LastSaid {
     at: Instant,
     memory_bytes: u64,
 }
 
-impl Default for Told {
-    fn default() -> Told {
-        Told {
+impl Default for LastSaid {
+    fn default() -> LastSaid {
+        LastSaid {
             at: Instant::now(),
             memory_bytes: 0,
         }
     }
 }
 
-impl Told {
+impl LastSaid {
     fn is_news(&mut self, progress: &Progress) -> bool {
         let is_other = progress.memory_bytes.abs_diff(self.memory_bytes) >= MEMORY_STEP_BYTES;
         let is_news = is_other || self.at.elapsed() >= PERIOD;

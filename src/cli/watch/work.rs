@@ -24,7 +24,7 @@ use super::super::progress::Progress;
 use super::super::result_facts::ResultFacts;
 use super::super::settings::Span;
 use super::super::wait::{State, wait_for};
-use super::super::watch_engine::{EngineTurns, Made, TurnModel};
+use super::super::watch_engine::{EngineTurns, TurnModel, UnkeptResult};
 use super::record::{Record, Upload};
 use super::room::NotMade;
 use super::shown::while_shown;
@@ -231,7 +231,13 @@ async fn engine(
             let (job, events) = (Arc::clone(job), events.clone());
             keeping.spawn_blocking(move || {
                 let (preset, folder) = &job.makes[number];
-                report(&events, &job, preset, folder, made.and_then(Made::keep));
+                report(
+                    &events,
+                    &job,
+                    preset,
+                    folder,
+                    made.and_then(UnkeptResult::keep),
+                );
             });
         }
         keeping.join_all().await;
