@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use tokio::task::block_in_place;
 
-use super::super::record::{MIN_AT_ONCE, Record, RecordState, discard};
+use super::super::record::{Record, RecordState, discard};
 use super::super::room::{NotMade, RoomWait, is_no_room};
 use super::super::work::WorkEvent;
 use super::{Key, Queue};
@@ -21,10 +21,9 @@ use crate::fuse::shell_quoted;
 
 /// Maximum number of reports that are kept together.
 const MAX_EVENTS: usize = 256;
-/// How long the first results wait for others that end soon, so that they are made durable together.
+/// How long results wait for others that end soon, so that they are made durable together: during a sync, nothing else can
+/// write to the file system.
 const GATHERING: Duration = Duration::from_millis(25);
-/// So many reports wait for no others. While they are kept, more come.
-const ENOUGH_EVENTS: usize = 4 * MIN_AT_ONCE;
 
 impl Queue {
     /// What the work has reported, once it has reported something.
@@ -88,12 +87,12 @@ impl Queue {
         Ok(made)
     }
 
-    /// Waits a short time for more reports, if there are few and work is under way.
+    /// Waits a short time for more reports, if work is under way.
     async fn gather(&mut self, events: &mut Vec<WorkEvent>) {
         let is_over = |event: &&WorkEvent| matches!(event, WorkEvent::Over { .. });
         let running = self.running.len();
         let gathering = async {
-            while events.len() < ENOUGH_EVENTS && events.iter().filter(is_over).count() < running {
+            while events.len() < MAX_EVENTS && events.iter().filter(is_over).count() < running {
                 self.events.recv_many(events, MAX_EVENTS).await;
             }
         };

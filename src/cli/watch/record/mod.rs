@@ -34,7 +34,7 @@ const MAX_REPLACED: usize = 10_000;
 
 /// From this number of results on, one sync of the file system makes them durable. It waits for what other programs have
 /// written as well, so fewer are synced file by file.
-pub(super) const MIN_AT_ONCE: usize = 4;
+const MIN_AT_ONCE: usize = 4;
 
 /// The outcome for one model with one preset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
