@@ -118,7 +118,7 @@ impl UnkeptResult {
 
 /// What became of a task in a kept process.
 enum KeptOutcome {
-    Done(Box<Report>, PlannedTask),
+    Done(Box<Report>, Box<PlannedTask>),
     /// It failed after tasks of others: it has to be done again in a process of its own.
     DoAgain,
 }
@@ -241,7 +241,7 @@ impl EngineTurn {
         };
         self.kept = Some(kept);
         let (report, planned) = match done {
-            KeptOutcome::Done(report, planned) => (report, Some(planned)),
+            KeptOutcome::Done(report, planned) => (report, Some(*planned)),
             KeptOutcome::DoAgain => {
                 let alone = engine
                     .settings
@@ -317,7 +317,7 @@ impl WarmWorker {
             Ok((Outcome::Done(Some(report)), worker)) => {
                 shown.finish("100% done");
                 self.worker = worker.map(|worker| (worker, input_dir));
-                Ok(KeptOutcome::Done(report, planned))
+                Ok(KeptOutcome::Done(report, Box::new(planned)))
             }
             Ok((Outcome::Stopped, _)) => bail!("interrupted; nothing was written"),
             // Its message may name what it could not write. What it has written is still there, and fills the disk.
