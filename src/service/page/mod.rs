@@ -237,7 +237,7 @@ mod tests {
         }
         assert_eq!(
             facts["formats"]["read"][0],
-            json!({ "extension": "glb", "alone": true })
+            json!({ "extension": "glb", "alone": true, "cad": false, "references_known": true })
         );
     }
 }
