@@ -36,7 +36,9 @@ export function comparison({ rapid, source, sideOf, heatOf, formats, others, onS
   const seen = (one) => (mode === 'heat' ? heatOf(format, one) : right.picture(one));
   const models = () => [left, right].filter(({ source3d }) => source3d);
   const possible = () => ({ '3d': models().length > 0, slider: Boolean(left.picture('front') && right.picture('front')), beside: Boolean(right.picture('front')),
-    heat: Boolean(heatOf(format, 'front')), turntable: Object.keys(rapid.thumbnail?.turntable ?? {}).length > 1 });
+    heat: Boolean(heatOf(format, 'front')),
+    // The 3D view turns, and is sharp.
+    turntable: models().length === 0 && Object.keys(rapid.thumbnail?.turntable ?? {}).length > 1 });
   const show = () => {
     opened.abort();
     opened = new AbortController();

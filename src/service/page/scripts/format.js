@@ -11,6 +11,9 @@ export const number = (value) => whole.format(value);
 /** `298.4K` */
 export const short = (value) => compact.format(value);
 
+/** A name as it is shown: one without a visible character would be an empty card. */
+export const shownName = (name) => (/^[\s\p{C}]*$/u.test(name) ? '(no name)' : name);
+
 /** Bytes in decimal units, as file managers show them: `24.1 MB`. */
 export function bytes(count) {
   const units = ['bytes', 'kB', 'MB', 'GB', 'TB'];
@@ -81,13 +84,14 @@ export function assetState(asset) {
 
 /**
  * The state of an optimization, in the same words.
- * @returns {{word: string, kind: 'idle'|'busy'|'good'|'bad'}}
+ * @returns {{word: string, kind: 'idle'|'busy'|'good'|'bad', isRunning?: boolean}}
  */
 export function rapidState(rapid) {
   const status = String(rapid.optimization_status).toLowerCase();
   if (status === 'done') return { word: 'Done', kind: 'good' };
   if (status.includes('failed')) return { word: 'Failed', kind: 'bad' };
-  return { word: rapid.job_status?.status === 'executing' ? 'Running' : 'Queued', kind: 'busy' };
+  const isRunning = rapid.job_status?.status === 'executing';
+  return { word: isRunning ? 'Running' : 'Queued', kind: 'busy', isRunning };
 }
 
 /** What an optimization does now or waits for; null if nothing is said. The last step is over before the result is recorded. */

@@ -17,6 +17,9 @@ const LOOKS = {
     gl_FragColor = vec4(mix(plain * 12.92, 1.055 * pow(max(plain, vec3(0.0)), vec3(1.0 / 2.4)) - 0.055, step(0.0031308, plain)), diffuseColor.a);`,
 };
 
+/** How a model is seen first. */
+const HOME = '35deg 72deg 105%';
+
 const place = document.getElementById('views');
 const isCalm = matchMedia('(prefers-reduced-motion: reduce)').matches;
 /** @type {{viewer: any, radius: number}[]} */
@@ -44,7 +47,9 @@ function show(models) {
   shown = models.map((model, at) => {
     const viewer = document.createElement('model-viewer');
     const attributes = { alt: model.label, 'camera-controls': '', 'touch-action': 'pan-y', 'interaction-prompt': 'none',
-      'shadow-intensity': '0.6', loading: 'eager', 'camera-orbit': '35deg 72deg 105%' };
+      'shadow-intensity': '0.6', loading: 'eager', 'camera-orbit': HOME,
+      // From straight above and below, too.
+      'min-camera-orbit': 'auto 0deg auto', 'max-camera-orbit': 'auto 180deg auto' };
     for (const [name, value] of Object.entries(attributes)) viewer.setAttribute(name, value);
     // Without it, model-viewer has an unseen sign in the middle that takes the pointer.
     const sign = document.createElement('span');
@@ -88,11 +93,12 @@ function follow(leader) {
   }
 }
 
-function fit() {
+/** Shows all of each model, seen from `orbit`. */
+function fit(orbit) {
   for (const { viewer } of shown) {
     viewer.cameraTarget = 'auto auto auto';
     viewer.fieldOfView = 'auto';
-    viewer.cameraOrbit = '35deg 72deg 105%';
+    viewer.cameraOrbit = orbit;
     viewer.resetTurntableRotation?.();
     if (isCalm) viewer.jumpCameraToGoal();
   }
@@ -132,7 +138,7 @@ const ORDERS = {
     look = order.look;
     for (const { viewer } of shown) if (viewer.loaded) paint(viewer);
   },
-  fit,
+  fit: ({ orbit = HOME }) => fit(orbit),
   play: ({ on }) => shown.forEach(({ viewer }) => (on ? viewer.play() : viewer.pause())),
 };
 

@@ -2,7 +2,7 @@
 import { download, get, getIfThere, post, put, remove, text } from './api.js';
 import { KeyedList, badge, picture, progress } from './cards.js';
 import { fill, h, refill } from './dom.js';
-import { ago, assetState, bytes, counted, exact, number } from './format.js';
+import { ago, assetState, bytes, counted, exact, number, shownName } from './format.js';
 import { icon } from './icons.js';
 import { changed } from './live.js';
 import { ask, attempt, complain, problemBox, say } from './notices.js';
@@ -71,7 +71,7 @@ function showHead(head, asset, named) {
   const button = (symbol, label, action, { kind = 'button', disabled = !isReady, title = null } = {}) => h(kind, { type: 'button', disabled, title,
     onclick: (event) => attempt(event.currentTarget, action) }, icon(symbol, 18), h('span', {}, label));
   fill(head,
-    h('div.title', {}, h('a.up', { href: '#/models' }, icon('back', 16), 'Models'), h('h1', {}, named.name), isReady ? null : badge(state), replacedBadge(named)),
+    h('div.title', {}, h('a.up', { href: '#/models' }, icon('back', 16), 'Models'), h('h1', {}, shownName(named.name)), isReady ? null : badge(state), replacedBadge(named)),
     h('div.row.wrap', {},
       button('spark', 'Optimize', () => optimize(asset), { kind: 'button.primary' }),
       button('embeds', 'Embed', () => createEmbed({ asset }), { disabled: !isReady || !isGlb, title: isGlb ? null : 'A viewer needs a glb. Optimize the model first.' }),

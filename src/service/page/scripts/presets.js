@@ -14,7 +14,7 @@ export async function presets({ place, life }) {
     const mine = await get('preset');
     fill(own, mine.map((preset) => ownRow(preset, refresh)));
     own.hidden = mine.length === 0;
-    fill(none, mine.length ? null : empty('presets', 'No presets of your own yet', 'Start from nothing, or duplicate one of the factory and change it.', newButton()));
+    fill(none, mine.length ? null : empty('presets', 'No presets of your own yet', 'Start from nothing, or duplicate one of the factory and change it.', null));
     return false;
   };
   const [factory, categories] = await Promise.all([get('preset/factory'), get('preset/categories')]);

@@ -2,7 +2,7 @@
 import { get } from './api.js';
 import { KeyedList, badge, empty, progress } from './cards.js';
 import { fill, h } from './dom.js';
-import { ago, assetState, failureOf, rapidState, stepOf } from './format.js';
+import { ago, assetState, failureOf, rapidState, shownName, stepOf } from './format.js';
 import { resultName } from './tags.js';
 import { leftWords, timesLeft } from './time_left.js';
 
@@ -38,13 +38,13 @@ async function importJob({ asset, state }, left) {
   // Lists say no progress; the record of a model that is worked on does. Those that only wait would use up the requests of the account.
   const isWorkedOn = state.kind === 'busy' && asset.upload_status !== 'waiting';
   const { data } = isWorkedOn ? await get(`rawmodel/${asset.id}`) : { data: asset };
-  return { href: `#/models/${asset.id}`, kind: 'Import', name: asset.name, state, percent: data.progress,
+  return { href: `#/models/${asset.id}`, kind: 'Import', name: shownName(asset.name), state, isRunning: isWorkedOn, percent: data.progress,
     note: state.kind === 'bad' ? data.error_message : data.import_status, left: leftWords(left.models[asset.id]), since: asset.created_at };
 }
 
 function optimization(rapid, left) {
   const state = rapidState(rapid);
-  return { href: `#/results/${rapid.id}`, kind: rapid.preset_name ?? 'Own settings', name: resultName(rapid), state, percent: rapid.progress,
+  return { href: `#/results/${rapid.id}`, kind: rapid.preset_name ?? 'Own settings', name: resultName(rapid), state, isRunning: state.isRunning, percent: rapid.progress,
     note: state.kind === 'bad' ? failureOf(rapid) : stepOf(rapid), left: leftWords(left.results[rapid.id]), since: rapid.created_at };
 }
 
@@ -52,6 +52,6 @@ function row(job) {
   return h('li', {},
     h('div.row.apart', {}, h('a', { href: job.href }, h('strong', {}, job.name)), badge(job.state)),
     h('p.hint', {}, [job.kind, ago(job.since), job.left].filter(Boolean).join(' · ')),
-    job.state.kind === 'busy' ? progress(job.percent || null, `${job.name}: ${job.state.word}`) : null,
+    job.isRunning ? progress(job.percent || null, `${job.name}: ${job.state.word}`) : null,
     job.note ? h('p', {}, job.note) : null);
 }

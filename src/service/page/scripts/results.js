@@ -46,13 +46,13 @@ export function resultCard(rapid) {
   const state = rapidState(rapid);
   const score = similarity(rapid);
   const facts = state.kind === 'good'
-    ? [Object.keys(rapid.downloads).filter((key) => key !== 'all').join(', '), bytes(rapid.meta?.exportSize), ago(rapid.created_at)]
+    ? [Object.keys(rapid.downloads).filter((key) => key !== 'all').join(', ').toUpperCase(), bytes(rapid.meta?.exportSize), ago(rapid.created_at)]
     : [ago(rapid.created_at)];
   const reason = state.kind === 'bad' ? failureOf(rapid) : null;
   return h('li.card', {},
     h('a.card-link', { href: `#/results/${rapid.id}` },
       h('div.card-picture', {}, picture(rapid.thumbnail?.first),
-        state.kind === 'busy' ? progress(rapid.progress || null, `${rapid.name}: ${state.word}`) : null),
+        state.isRunning ? progress(rapid.progress || null, `${rapid.name}: ${state.word}`) : null),
       h('div.card-text', {},
         h('h2.cut', { title: resultName(rapid) }, resultName(rapid)),
         h('p.cut', {}, rapid.preset_name ?? 'Own settings'),

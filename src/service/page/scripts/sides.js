@@ -1,7 +1,7 @@
 // What is compared: the source and the results that were made from it, each with its pictures, its numbers and its 3D view.
 import { getIfThere } from './api.js';
 import { h } from './dom.js';
-import { bytes, number } from './format.js';
+import { bytes, number, shownName } from './format.js';
 import { ofAsset, ofResult } from './source3d.js';
 import { resultName } from './tags.js';
 
@@ -28,7 +28,7 @@ export function resultSide({ label, rapid, format, renders, report }) {
 /** What a result is called beside its source: as a drive calls it where that is known, else by its preset. */
 export function labelOf(rapid) {
   const name = resultName(rapid);
-  return name === rapid.name ? rapid.preset_name ?? 'Own settings' : name;
+  return name === shownName(rapid.name) ? rapid.preset_name ?? 'Own settings' : name;
 }
 
 /** The same beside other results, each with a name of its own. @returns {[any, string][]} */

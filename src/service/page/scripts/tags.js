@@ -1,6 +1,7 @@
 // Tags of a model: shown, added and removed.
 import { put, remove } from './api.js';
 import { h } from './dom.js';
+import { shownName } from './format.js';
 import { icon } from './icons.js';
 import { changed } from './live.js';
 import { attempt, complain } from './notices.js';
@@ -13,7 +14,7 @@ const NAME_NOTE = 'assetfs:name=';
 /** A result with the name of the text in `optimize/` that it was made with, as drives note it: `chair (web)`; else its plain name. */
 export function resultName({ name, tags = [] }) {
   const note = tags.find((tag) => tag.name.startsWith(NAME_NOTE));
-  return note ? `${name} (${decoded(note.name.slice(NAME_NOTE.length))})` : name;
+  return note ? `${shownName(name)} (${decoded(note.name.slice(NAME_NOTE.length))})` : shownName(name);
 }
 
 function decoded(text) {

@@ -9,6 +9,9 @@ import { tabs } from './tabs.js';
 
 const LOOKS = [['textured', 'Textured'], ['wireframe', 'Wireframe'], ['uv', 'UV'], ['normals', 'Normals'], ['color', 'Base colour']];
 
+/** The sides of the pictures that the engine draws: the angle around the model and the one from above, in degrees. */
+const SIDES = [['Front', 0, 90], ['Right', 90, 90], ['Back', 180, 90], ['Left', -90, 90], ['Top', 0, 0], ['Bottom', 0, 180]];
+
 /** Larger models are loaded only when that is asked for. */
 const AT_ONCE_BYTES = 40e6;
 
@@ -39,7 +42,9 @@ export function viewer3d({ sources, posters, captions = [], signal }) {
     h('div.row', {}, play,
       h('button.small', { type: 'button', disabled: true, onclick: () => order({ order: 'fit' }) }, 'Fit'),
       document.fullscreenEnabled && h('button.small', { type: 'button', 'aria-label': 'Full screen', onclick: (event) => attempt(event.currentTarget, toggleFullScreen) }, icon('full', 16))));
-  const box = h('div.viewer-3d', {}, stage, tools,
+  const sides = h('div.row.wrap.turn-to', { role: 'group', 'aria-label': 'Seen from' }, SIDES.map(([label, around, above]) => h('button.small', { type: 'button', disabled: true,
+    onclick: () => order({ order: 'fit', orbit: `${around}deg ${above}deg 105%` }) }, label)));
+  const box = h('div.viewer-3d', {}, stage, tools, sides,
     captions.some(Boolean) && h('div.captions', { class: captions.length > 1 ? 'two' : '' }, captions.map((caption) => h('div', {}, caption))));
   const toggleFullScreen = () => (document.fullscreenElement ? document.exitFullscreen() : box.requestFullscreen());
 
@@ -61,7 +66,7 @@ export function viewer3d({ sources, posters, captions = [], signal }) {
       if (waiting > 0) return;
       cover.hidden = true;
       fill(note);
-      for (const control of [looks, ...tools.querySelectorAll(':scope > :last-child [disabled]')]) control.disabled = false;
+      for (const control of [looks, ...box.querySelectorAll('button[disabled]')]) control.disabled = false;
     },
     failed: ({ at }) => fail(`${sources[at].label} cannot be shown in 3D: this viewer cannot read it. Its pictures and files are there.`),
   };
