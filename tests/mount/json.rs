@@ -51,6 +51,7 @@ fn the_lines_of_commands_are_those_of_their_schemas() {
     let mut file = fixture.status();
     assert_eq!(file["schema"], 1);
     file["warnings"] = json!([]);
+    file["warnings_not_read"] = json!(0);
     check_lines("status", &file.to_string());
     let points = fs::read_to_string(fixture.path("account/points.jsonl")).unwrap();
     let points = check_lines("points", &points);

@@ -180,7 +180,7 @@ fn list_shows_drafts_models_and_results_with_states_and_bytes() {
     let head = table.lines().find(|line| line.starts_with("results"));
     let columns: Vec<&str> = head.unwrap().split_whitespace().collect();
     assert!(
-        columns.ends_with(&["source", "text", "stale", "made", "by"]),
+        columns.ends_with(&["source", "text", "stale", "warnings", "made", "by"]),
         "{table}"
     );
 }

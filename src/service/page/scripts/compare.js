@@ -37,8 +37,8 @@ export function comparison({ rapid, source, sideOf, heatOf, formats, others, onS
   const models = () => [left, right].filter(({ source3d }) => source3d);
   const possible = () => ({ '3d': models().length > 0, slider: Boolean(left.picture('front') && right.picture('front')), beside: Boolean(right.picture('front')),
     heat: Boolean(heatOf(format, 'front')),
-    // The 3D view turns, and is sharp.
-    turntable: models().length === 0 && Object.keys(rapid.thumbnail?.turntable ?? {}).length > 1 });
+    // The 3D view of a result turns, and is sharp.
+    turntable: !right.source3d && Object.keys(rapid.thumbnail?.turntable ?? {}).length > 1 });
   const show = () => {
     opened.abort();
     opened = new AbortController();
