@@ -215,6 +215,8 @@ pub fn run() -> ExitCode {
     if let Some(line) = Helper::called_with(std::env::args_os().collect()) {
         return Helper::run(line);
     }
+    // Drives know commands by this name, whatever the file of the program is called.
+    let _ = std::fs::write("/proc/self/comm", env!("CARGO_PKG_NAME"));
     // Ends the process if a shell asks for completions.
     CompleteEnv::with_factory(Cli::command)
         .var(completers::VARIABLE)

@@ -74,7 +74,7 @@ pub fn program_of(tid: u32) -> String {
     name.unwrap_or_default().trim_end().to_owned()
 }
 
-/// Whether a thread is one of a command of this program, by the name of the program.
+/// Whether a thread is one of a command of this program, by the name that all commands give themselves.
 pub fn is_command(tid: u32) -> bool {
     program_of(tid) == env!("CARGO_PKG_NAME")
 }

@@ -97,7 +97,10 @@ fn a_mirror_keeps_loose_models_that_a_command_has_sent() {
     for name in NAMES {
         fs::write(local.join(format!("{name}.glb")), triangle_glb(name)).unwrap();
     }
-    run(Command::new(ASSETFS)
+    // The program may have another name, as one that was downloaded.
+    let renamed = fixture.scratch.path().join("assetfs-x86_64");
+    std::os::unix::fs::symlink(ASSETFS, &renamed).unwrap();
+    run(Command::new(renamed)
         .arg("sync")
         .arg(&local)
         .arg(fixture.root())
