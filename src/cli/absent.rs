@@ -144,6 +144,9 @@ pub(super) mod watch_engine {
     #[derive(Debug)]
     pub(in crate::cli) enum EngineTurn {}
 
+    #[derive(Debug)]
+    pub(in crate::cli) enum UnkeptResult {}
+
     #[expect(dead_code, reason = "the engine reads them, and is not in this build")]
     #[derive(Debug, Clone, Copy)]
     pub(in crate::cli) struct TurnModel<'m> {
@@ -181,8 +184,14 @@ pub(super) mod watch_engine {
             _: (TurnModel<'_>, &Path),
             _: &Progress,
             _: &CancellationToken,
-        ) -> Result<()> {
+        ) -> Result<UnkeptResult> {
             match *self {}
+        }
+    }
+
+    impl UnkeptResult {
+        pub(in crate::cli) fn keep(self) -> Result<()> {
+            match self {}
         }
     }
 }
