@@ -10,7 +10,7 @@ use std::time::Duration;
 pub struct LogPauses(Option<Duration>);
 
 impl LogPauses {
-    /// Whether it is to be logged now that it has lasted so long. If so, it counts as logged.
+    /// Whether to log it now, after it has lasted for `lasts`; `first` is when it is logged for the first time. If true, it counts as logged.
     pub fn is_due(&mut self, lasts: Duration, first: Duration) -> bool {
         let is_due = lasts >= self.0.unwrap_or(first);
         if is_due {

@@ -66,7 +66,7 @@ fn show(args: &StatusArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The status for programs, without the number of its form, which each line has. What failed has its `reason` by the name that all commands use.
+/// The status for programs, without `schema`, which every line of output gets. What failed has its `reason` by the name that all commands use.
 fn json_of(status: &MountStatus, warnings: &RecentWarnings) -> Result<Value> {
     let mut value = serde_json::to_value(status)?;
     value.as_object_mut().map(|fields| fields.remove("schema"));

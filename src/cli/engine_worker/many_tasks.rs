@@ -14,9 +14,9 @@ use super::super::allocator;
 use super::super::exit::Exit;
 use super::one_task::{answer, keep_scratch_in, show};
 
-/// How often progress is said: each line wakes the parent, which costs more than a step of a small task.
+/// Progress is written at most this often: each line wakes the parent, which costs more than a step of a small task.
 const PERIOD: Duration = Duration::from_millis(50);
-/// A need of memory that differs by so much is said at once.
+/// If the memory that a task needs differs by so much from what was written last, it is written at once.
 const MEMORY_STEP_BYTES: u64 = 64 << 20;
 
 pub(super) fn run(pictures: Pictures) -> Result<Exit> {
@@ -50,7 +50,7 @@ pub(super) fn run(pictures: Pictures) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The last progress that was said.
+/// The last progress that was written.
 struct LastSaid {
     at: Instant,
     memory_bytes: u64,
@@ -66,6 +66,7 @@ impl Default for LastSaid {
 }
 
 impl LastSaid {
+    /// Whether this progress is to be written. If true, it counts as written.
     fn is_news(&mut self, progress: &Progress) -> bool {
         let is_other = progress.memory_bytes.abs_diff(self.memory_bytes) >= MEMORY_STEP_BYTES;
         let is_news = is_other || self.at.elapsed() >= PERIOD;

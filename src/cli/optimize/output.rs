@@ -36,7 +36,7 @@ pub(super) struct OutputFolder {
 }
 
 impl OutputFolder {
-    /// Creates the hidden folder in `scratch_in`, which is on the same file system. If that is OUT, it is created as well.
+    /// Creates the hidden folder in `scratch_in`, which is on the file system of OUT. OUT itself is created only if it is `scratch_in`.
     pub(super) fn prepare(out: &Path, scratch_in: &Path, overwrite: bool) -> Result<OutputFolder> {
         let cannot = || format!("cannot write to {}", out.display());
         if out.exists() && !out.is_dir() {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use super::super::record::{FORM, Record, RecordState, Upload, discard};
+use super::super::record::{FORM, Record, RecordState, Upload};
 use super::super::work::{Back, DriveNames, DrivePlace, Job, is_right, is_taken};
 use super::Queue;
 use crate::cli::bring::{BringStep, Found, Look};
@@ -33,20 +33,14 @@ impl Queue {
             source,
         };
         for preset in self.settings.presets.clone() {
-            match self.begin(&job, &preset) {
-                Ok(Some(folder)) => job.makes.push((preset, folder)),
-                Ok(None) => {}
-                Err(error) => {
-                    let folders = job.makes.iter().map(|(_, folder)| folder);
-                    folders.for_each(|folder| discard(folder));
-                    return Err(error);
-                }
+            if let Some(folder) = self.begin(&job, &preset)? {
+                job.makes.push((preset, folder));
             }
         }
         Ok((!job.makes.is_empty()).then_some(job))
     }
 
-    /// Records that the work on a model and a preset has begun, and makes a folder for the results; `None` if the results exist.
+    /// Records that the work on a model and a preset has begun. Returns where the results come to; `None` if they exist.
     fn begin(&mut self, job: &Job, preset: &ModelPreset) -> Result<Option<PathBuf>> {
         let Job {
             source, content, ..

@@ -243,7 +243,7 @@ impl Queue {
             })
     }
 
-    /// How many texts of presets this run has put into the drive that were not there; each costs a point.
+    /// Number of preset texts that this run has put into the drive and that were not there before; each costs a point.
     pub(in crate::cli) fn new_texts(&self) -> usize {
         self.new_texts
     }

@@ -2,8 +2,8 @@
 //!
 //! The record of a result is written before the result is moved to where it is seen, so after a kill at any moment the
 //! next run knows whether that move was made. Nothing is done a second time for the same bytes and the same settings.
-//! A record says that results are whole only when a power cut cannot take them away any more. That they are in their place
-//! is written with the next record: until then, the next run finds them there.
+//! A record says that results are whole only when a power cut cannot take them away any more. That a result has been moved is
+//! written together with the next record. If the process is killed before that, the next run finds the result in its place.
 
 #[cfg(test)]
 mod tests;

@@ -96,7 +96,7 @@ fn landed(count: usize) -> (tempfile::TempDir, Vec<DiskOp>) {
     }
     let left = fs::read_dir(out.path().join(FOLDER)).unwrap().count();
     assert_eq!(left, 2, "older results are removed");
-    // A kill takes away that they are in their place; the next run sees it.
+    // A process that is killed here has not written that they are in their place; the next run finds them there.
     drop(records);
     let mut records = Records::open(out.path()).unwrap();
     records.recover(out.path()).unwrap();
