@@ -83,4 +83,13 @@ impl EpochRecords<'_> {
         let noted = noted.and_then(|noted| Timestamp::from_microsecond(noted.parse().ok()?).ok());
         Ok(noted.is_some_and(|noted| now < noted + ADOPTION_GRACE))
     }
+
+    /// How many epochs are recorded, and the newest.
+    #[cfg(test)]
+    pub async fn count_and_newest(self) -> Result<(i64, String)> {
+        let query = "SELECT COUNT(*) FROM epochs";
+        let count = self.database.one(sql!(query)).await?;
+        let query = "SELECT epoch FROM epochs ORDER BY created_at DESC LIMIT 1";
+        Ok((count, self.database.one(sql!(query)).await?))
+    }
 }

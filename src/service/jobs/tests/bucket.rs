@@ -1,6 +1,7 @@
 //! Tests: whatever step a process dies at, the janitor makes the bucket equal to the records.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -38,7 +39,26 @@ impl Waiting {
             },
             public_endpoint: None,
         };
-        Waiting::start_with(|config| config.bucket = Some(bucket)).await
+        let waiting = Waiting::start_with(|config| config.bucket = Some(bucket)).await;
+        waiting.first_round_of_the_janitor().await;
+        waiting
+    }
+
+    /// Waits until the janitor of the service has begun its first round and written its epoch, the second after that of the
+    /// start: a test that writes an epoch of its own would lose it otherwise. The next round is in an hour.
+    async fn first_round_of_the_janitor(&self) {
+        let app = &self.service.app;
+        let is_over = async || {
+            let (count, newest) = app.records.epochs().count_and_newest().await.unwrap();
+            let written = app.files.epoch().await.unwrap();
+            count >= 2 && written.is_some_and(|written| written.epoch == newest)
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(60), async {
+            while !is_over().await {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        });
+        waited.await.expect("the janitor of the service works");
     }
 
     async fn clean(&self, hours: i64) -> usize {
