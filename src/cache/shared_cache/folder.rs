@@ -16,13 +16,16 @@ use tokio::sync::Semaphore;
 
 use super::chunk::{ChunkName, MAX_STORED};
 use super::claim_file::{age, claim_file, claim_path, open, remove};
-use super::prune;
+use super::prune::{self, Pruned};
 use super::store::{Claimed, Holder, SharedStore, StoreError, StoreFuture};
+use crate::backoff::Backoff;
 
 /// Threads that may hang in the folder, for example if its server does not answer.
 const THREADS: usize = 32;
 /// A chunk that is read gets a new time if its time is older.
 const TOUCHED_AFTER: Duration = Duration::from_secs(3600);
+/// The pauses while another mount prunes.
+const PRUNE_AGAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 /// The folder in the folder: another version of the form gets another name.
 const BELOW: &str = "assetfs-1";
 
@@ -82,22 +85,38 @@ impl FolderStore {
 
     fn note_written(&self, bytes: u64) {
         let inner = &self.inner;
-        let unmeasured = inner.unmeasured.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if unmeasured < prune::step(inner.limit) || inner.is_pruning.swap(true, Ordering::AcqRel) {
+        let unmeasured = inner.unmeasured.fetch_add(bytes, Ordering::SeqCst) + bytes;
+        if unmeasured < prune::step(inner.limit) || inner.is_pruning.swap(true, Ordering::SeqCst) {
             return;
         }
-        inner.unmeasured.store(0, Ordering::Relaxed);
-        let pruning = self.run(|inner| Ok(prune::prune(&inner.root, inner.limit)));
-        let inner = Arc::clone(inner);
-        tokio::spawn(async move {
-            let pruned = pruning.await;
-            inner.is_pruning.store(false, Ordering::Release);
-            if let Err(error) | Ok(Err(error)) =
-                pruned.map(|pruned| pruned.map_err(StoreError::from))
-            {
-                tracing::debug!(%error, "the shared cache could not be pruned");
+        tokio::spawn(self.clone().prune());
+    }
+
+    /// Prunes until everything that was written is measured, also what is written meanwhile.
+    async fn prune(self) {
+        let inner = &self.inner;
+        let mut pauses = Backoff::doubling(PRUNE_AGAIN.0, PRUNE_AGAIN.1);
+        loop {
+            inner.unmeasured.store(0, Ordering::SeqCst);
+            let pruned = self.run(|inner| Ok(prune::prune(&inner.root, inner.limit)?));
+            match pruned.await {
+                Ok(Pruned::ByUs) => {}
+                Ok(Pruned::ByAnother) => {
+                    tokio::time::sleep(pauses.next_pause()).await;
+                    continue;
+                }
+                // The writes that follow try again.
+                Err(error) => tracing::debug!(%error, "the shared cache could not be pruned"),
             }
-        });
+            inner.is_pruning.store(false, Ordering::SeqCst);
+            // A write that comes before this check has left the pruning to this task.
+            let unmeasured = inner.unmeasured.load(Ordering::SeqCst);
+            if unmeasured < prune::step(inner.limit)
+                || inner.is_pruning.swap(true, Ordering::SeqCst)
+            {
+                break;
+            }
+        }
     }
 }
 

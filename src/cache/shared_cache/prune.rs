@@ -17,18 +17,26 @@ pub(super) fn step(limit: u64) -> u64 {
     limit / 64
 }
 
+/// Who has pruned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pruned {
+    ByUs,
+    /// Another mount is pruning. It may have measured the folder before the last writes of this one.
+    ByAnother,
+}
+
 /// Removes the oldest chunks down to three quarters of the limit, if the folder is over seven eighths of it. The rest
 /// is what other mounts may write before they measure.
-pub(super) fn prune(root: &Path, limit: u64) -> io::Result<()> {
+pub(super) fn prune(root: &Path, limit: u64) -> io::Result<Pruned> {
     let claim = root.join("prune.claim");
     // The owner of the prune claim is never read.
     match claim_file(&claim, Holder(0), Permissions::from_mode(0o600))? {
-        Claimed::By(_) => return Ok(()),
+        Claimed::By(_) => return Ok(Pruned::ByAnother),
         Claimed::Ours => {}
     }
     let pruned = prune_claimed(root, limit);
-    fs::remove_file(&claim)?;
-    pruned
+    remove(&claim)?;
+    pruned.map(|()| Pruned::ByUs)
 }
 
 struct StoredChunk {

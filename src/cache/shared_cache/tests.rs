@@ -293,6 +293,42 @@ async fn several_mounts_keep_a_folder_below_its_limit() {
     );
 }
 
+#[tokio::test]
+async fn what_is_written_while_another_mount_prunes_is_pruned_without_a_further_write() {
+    let dir = tempfile::tempdir().unwrap();
+    let limit = 8 * CHUNK;
+    let store = FolderStore::new(dir.path(), limit);
+    let key = ObjectKey {
+        size: 40 * CHUNK,
+        ..key()
+    };
+    let id = ObjectId::of("a", &key).unwrap();
+    let put = async |chunk| {
+        let name = id.chunk(chunk);
+        let put = store.put(name, name.encode(vec![content(chunk)]));
+        put.await.unwrap();
+    };
+    put(0).await;
+    let claim = dir.path().join("assetfs-1/prune.claim");
+    until(|| !claim.exists()).await;
+    fs::write(&claim, "another mount").unwrap();
+    for chunk in 1..12 {
+        put(chunk).await;
+    }
+    // The pruning after the last write finds the claim too.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(chunks(dir.path()).len(), 12, "the other mount's turn");
+    fs::remove_file(&claim).unwrap();
+    until(|| chunks(dir.path()).len() <= 7).await;
+}
+
+/// The files with chunks.
+fn chunks(dir: &Path) -> Vec<PathBuf> {
+    let mut files = all_files(dir);
+    files.retain(|path| path.extension().is_none());
+    files
+}
+
 /// A store that hangs or fails.
 #[derive(Debug)]
 struct BadStore {
