@@ -341,6 +341,19 @@ async fn a_result_is_stale_when_the_preset_that_its_text_names_has_changed() {
         of("preset_changed"),
         "on another machine"
     );
+    // There the status alone is looked at, as a monitor does.
+    tree.write("/presets/shop.json", percent(50).as_bytes())
+        .await
+        .unwrap();
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        let status = apart.tree.read_text("/.assetfs/status.json").await.unwrap();
+        if status.contains("\"stale_results\": 0") {
+            break;
+        }
+        assert!(Instant::now() < end, "{status}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     apart.close().await;
     mounted.close().await;
 }

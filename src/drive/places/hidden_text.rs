@@ -10,8 +10,8 @@ use super::mount_status::mount_status;
 use super::place::Text;
 use crate::client::Priority;
 use crate::drive::catalog::{
-    Blob, FlightKey, keep_detail_text, known_rapid, learn_reason, model_status, rapid_status,
-    read_blob, refresh_asset, refresh_orphans, refresh_rapid, send_with_deadline,
+    Blob, FlightKey, keep_detail_text, known_rapid, learn_reason, learn_versions, model_status,
+    rapid_status, read_blob, refresh_asset, refresh_orphans, refresh_rapid, send_with_deadline,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::tree::Tree;
@@ -22,6 +22,8 @@ use crate::wire::{RapidId, is_own_tag};
 
 /// Age after which the status of an unfinished model is requested again.
 const STATUS_TTL: Duration = Duration::from_secs(1);
+/// How long the status of the mount waits for the lists that results are compared with.
+const VERSIONS_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The text of a `ctl` file: its commands.
 pub fn control_help(parent: HiddenParent) -> String {
@@ -73,7 +75,10 @@ pub(super) async fn top_text(
 
 /// The text of `/.assetfs/status.json`.
 async fn mount_status_text(tree: &Arc<Tree>) -> DriveResult<Text> {
-    refresh_orphans(tree.catalog()).await;
+    let catalog = tree.catalog();
+    // Another machine may have changed a preset or replaced a model: what is stale is counted from the lists.
+    let versions = tokio::time::timeout(VERSIONS_PATIENCE, learn_versions(catalog));
+    let _ = tokio::join!(refresh_orphans(catalog), versions);
     let text = serde_json::to_string_pretty(&mount_status(tree))
         .map_err(|error| DriveError::Local(format!("the status cannot be written: {error}")))?;
     Ok(Text::line(&text, SystemTime::now()))
