@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use assetfs_formats::junk::is_system_path;
 use assetfs_formats::number_text::grouped;
+use assetfs_formats::printable::printable_path;
 
 /// Limits of an archive.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +50,7 @@ pub enum ZipError {
     /// The archive exceeds a limit.
     #[error("{file} {}", self.problem())]
     Limit { file: String, what: String },
-    #[error("{path}: {source}", path = path.display())]
+    #[error("{}: {source}", shown(path))]
     Io {
         path: PathBuf,
         #[source]
@@ -63,7 +64,8 @@ impl ZipError {
         match self {
             ZipError::Damaged { what, .. } => format!("is not a readable zip archive: {what}"),
             ZipError::Outside { entry, .. } => format!(
-                "holds the entry \"{entry}\", which leads out of the archive; it is refused"
+                "holds the entry \"{}\", which leads out of the archive; it is refused",
+                printable_path(entry)
             ),
             ZipError::Refused { what, .. } | ZipError::Limit { what, .. } => {
                 format!("is refused: {what}")
@@ -150,11 +152,15 @@ impl Unpacking<'_> {
                 continue;
             }
             if entry.is_symlink() {
-                return Err(self.refused(format!("the entry \"{entry_name}\" is a symbolic link")));
+                return Err(self.refused(format!(
+                    "the entry \"{}\" is a symbolic link",
+                    printable_path(&entry_name)
+                )));
             }
             if entry.encrypted() {
                 return Err(self.refused(format!(
-                    "the entry \"{entry_name}\" is encrypted; send the archive without a password"
+                    "the entry \"{}\" is encrypted; send the archive without a password",
+                    printable_path(&entry_name)
                 )));
             }
             drop(entry);
@@ -182,7 +188,7 @@ impl Unpacking<'_> {
         {
             return Err(ZipError::Outside {
                 file: self.name.clone(),
-                entry: entry.chars().take(120).collect(),
+                entry: entry.to_owned(),
             });
         }
         Ok(path
@@ -207,7 +213,7 @@ impl Unpacking<'_> {
         loop {
             let length = entry
                 .read(&mut buffer)
-                .map_err(|error| self.damaged(format!("{}: {error}", relative.display())))?;
+                .map_err(|error| self.damaged(format!("{}: {error}", shown(relative))))?;
             if length == 0 {
                 return Ok(());
             }
@@ -241,10 +247,10 @@ impl Unpacking<'_> {
         match error.kind() {
             AlreadyExists | NotADirectory | IsADirectory => self.refused(format!(
                 "the name \"{}\" occurs twice, or names both a file and a folder",
-                relative.display()
+                shown(relative)
             )),
             InvalidFilename => {
-                self.refused(format!("the name \"{}\" is too long", relative.display()))
+                self.refused(format!("the name \"{}\" is too long", shown(relative)))
             }
             _ => io_error(path, error),
         }
@@ -277,6 +283,10 @@ fn io_error(path: &Path, source: io::Error) -> ZipError {
         path: path.to_owned(),
         source,
     }
+}
+
+fn shown(path: &Path) -> String {
+    printable_path(&path.to_string_lossy())
 }
 
 fn text_of(path: &Path) -> String {

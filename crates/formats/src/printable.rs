@@ -28,6 +28,11 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     plain.into()
 }
 
+/// The path of a file in a model or zip: as one word, because zips have paths of 64 kB.
+pub fn printable_path(path: &str) -> String {
+    printable(&shortened(path, MAX_WORD_CHARS)).into_owned()
+}
+
 /// A text of several lines, each of them printable.
 pub fn printable_lines(text: &str) -> String {
     let lines: Vec<Cow<'_, str>> = text.split('\n').map(printable).collect();
@@ -84,6 +89,18 @@ mod tests {
             assert_eq!(printable(text), shown);
         }
         assert_eq!(printable_lines("a\nb\u{7}"), "a\nb\\u{7}");
+    }
+
+    #[test]
+    fn a_path_is_no_longer_than_a_name() {
+        let path = "folder/".repeat(600) + "chair.glb";
+        let shown = printable_path(&path);
+        assert!(
+            shown.starts_with("folder/folder") && shown.ends_with("/chair.glb"),
+            "{shown}"
+        );
+        assert!(shown.chars().count() < 310, "{shown}");
+        assert_eq!(printable_path("a/b.glb"), "a/b.glb");
     }
 
     #[test]

@@ -15,6 +15,11 @@ pub enum ImportError {
     /// Nothing in the upload is a model.
     #[error("no 3D model found: {0}")]
     NoModel(String),
+    /// The file is a model without a triangle, line or point.
+    #[error(
+        "{0} has no geometry, so there is nothing to optimize; export it again with its meshes from the program that made it"
+    )]
+    NoGeometry(String),
     /// The format is known but not supported.
     #[error("{0}")]
     Unsupported(String),

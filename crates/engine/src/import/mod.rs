@@ -35,6 +35,7 @@ pub use imported::Imported;
 use super::intake::{ZipError, ZipLimits, unpack};
 use super::settings::{Tessellation, UsdPurpose};
 use assetfs_formats::junk::is_system_path;
+use assetfs_formats::printable::printable_path;
 use assetfs_formats::warnings::{Warning, WarningKind};
 use assetfs_formats::{self as formats, Kind};
 use error::gaussian_splat;
@@ -204,7 +205,7 @@ fn refusal(files: &[String]) -> ImportError {
             "{file}: archives in archives are not read, and zip is the only supported kind; upload the files themselves or one zip"
         ));
     }
-    let shown: Vec<&str> = files.iter().take(5).map(String::as_str).collect();
+    let shown: Vec<String> = files.iter().take(5).map(|it| printable_path(it)).collect();
     let more = files.len().saturating_sub(shown.len());
     let more = if more > 0 {
         format!(" and {more} more")

@@ -57,11 +57,7 @@ pub(super) fn export_all(
     task: &OptimizeTask,
     job: &mut JobContext<'_>,
 ) -> Result<Vec<Exported>, EngineError> {
-    if scene
-        .geometries
-        .iter()
-        .all(|geometry| geometry.indices.is_empty())
-    {
+    if !scene.has_geometry() {
         return Err(ExportError::Empty.into());
     }
     let source_images = scene.images.clone();

@@ -5,7 +5,7 @@ use glam::DMat4;
 use super::super::analyse::counts;
 use super::super::clean;
 use super::super::error::EngineError;
-use super::super::import::{ImportOptions, Imported};
+use super::super::import::{ImportError, ImportOptions, Imported};
 use super::super::manipulate::{NothingLeft, manipulate};
 use super::super::scene::Scene;
 use super::super::settings::{ExportSettings, MeshCompression, Settings};
@@ -57,6 +57,9 @@ pub(super) fn optimize(
 ) -> Result<Report, EngineError> {
     let mut settings = settings_of(task, settings, job);
     let imported = read_source(task, &settings, job)?;
+    if !imported.scene.has_geometry() {
+        return Err(ImportError::NoGeometry(imported.model.display().to_string()).into());
+    }
     let source = counts(&imported.scene, imported.size_bytes);
     let model = model_file(&imported);
     let like_source =

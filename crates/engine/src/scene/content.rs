@@ -165,6 +165,12 @@ impl Scene {
             .any(|used| used.as_str() == Some(name))
     }
 
+    /// Whether there is anything to draw: triangles, lines or points.
+    pub fn has_geometry(&self) -> bool {
+        let mut geometries = self.geometries.iter();
+        geometries.any(|geometry| !geometry.indices.is_empty())
+    }
+
     /// Triangles as a viewer counts them: those of each mesh times the nodes that draw it.
     ///
     /// A mesh that no node draws counts once, since it is in the file.

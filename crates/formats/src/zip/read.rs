@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use super::super::printable::printable_path;
 use super::dos_time::{from_dos, since_1970};
 use super::layout::{
     DEFLATED, DIRECTORY_ENTRY, END_RECORD, END64, END64_LOCATOR, EXTRA_TIMES, EXTRA_ZIP64,
@@ -259,7 +260,7 @@ fn check_sizes(member: &ZipMember) -> Result<(), DamagedZip> {
     let longest = match member.method {
         Method::Stored if !member.is_encrypted => {
             if member.size != member.stored_len {
-                return damaged(format!("{} has two lengths", member.name));
+                return damaged(format!("{} has two lengths", printable_path(&member.name)));
             }
             return Ok(());
         }
@@ -269,7 +270,7 @@ fn check_sizes(member: &ZipMember) -> Result<(), DamagedZip> {
     if member.size > longest {
         return damaged(format!(
             "{} declares more bytes than it can contain",
-            member.name
+            printable_path(&member.name)
         ));
     }
     Ok(())

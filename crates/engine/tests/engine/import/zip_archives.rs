@@ -75,6 +75,21 @@ const WOOD_OBJ: &[u8] =
     b"mtllib m.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nusemtl wood\nf 1/1 2/1 3/1\n";
 
 #[test]
+fn a_long_name_in_a_zip_is_shortened_in_the_reason() {
+    let long = "folder/".repeat(600);
+    for archive in [
+        zip_of(&[(format!("../{long}evil.obj").as_str(), SQUARE_OBJ)]),
+        zip_of(&[(format!("{long}square.obj").as_str(), SQUARE_OBJ)]),
+        zip_of(&[(format!("{}.obj", "n".repeat(4000)).as_str(), SQUARE_OBJ)]),
+    ] {
+        let refused = import_texts(&[("a.zip", &archive)]).unwrap_err();
+        let said = refused.to_string();
+        assert!(said.contains("characters …]"), "{said}");
+        assert!(said.chars().count() < 500, "{said}");
+    }
+}
+
+#[test]
 fn a_texture_is_found_in_another_folder_of_the_model_and_a_doubtful_one_is_named() {
     let png: &[u8] = &crate::job::shapes::png(2, |_, _| [9, 9, 9, 255]);
     let files = |mtl: &'static [u8], images: &[&'static str]| {

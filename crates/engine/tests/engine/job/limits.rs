@@ -208,3 +208,24 @@ fn a_target_size_packs_geometry_only_if_it_may() {
         "{packed} and {plain} triangles"
     );
 }
+
+#[test]
+fn a_source_without_geometry_is_refused_as_such() {
+    for meshes in [json!([]), json!([{ "primitives": [] }])] {
+        let mut source = json!({
+            "asset": { "version": "2.0" },
+            "scenes": [{ "nodes": [0] }],
+            "nodes": [{ "name": "empty" }],
+        });
+        if meshes[0].is_object() {
+            source["nodes"][0]["mesh"] = json!(0);
+            source["meshes"] = meshes;
+        }
+        let model = Model::new(&source, b"", &[]);
+        let refused = model.optimize(json!({})).unwrap_err().to_string();
+        assert!(
+            refused.starts_with("model.gltf has no geometry"),
+            "{refused}"
+        );
+    }
+}
