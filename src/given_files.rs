@@ -6,6 +6,7 @@
 
 use std::fs::{self, File, FileType};
 use std::io::{self, Read as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
@@ -30,6 +31,20 @@ pub fn open(path: &Path) -> io::Result<File> {
         .map_err(|error| with_owner(error, found.uid(), geteuid().as_raw()))?;
     check_kind(file.metadata()?.file_type())?;
     Ok(file)
+}
+
+/// As [`open`], for a file that has to be in `folder`, whose path has no links. What counts is the file that was opened, so
+/// a link that is exchanged meanwhile is not followed out of it.
+///
+/// # Errors
+/// Those of [`open`], and `ELOOP` if links lead out of the folder.
+pub fn open_within(path: &Path, folder: &Path) -> io::Result<File> {
+    let file = open(path)?;
+    let opened = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    match opened.starts_with(folder) {
+        true => Ok(file),
+        false => Err(io::Error::from_raw_os_error(libc::ELOOP)),
+    }
 }
 
 /// Reads a text in any encoding that editors write, as UTF-8 if it is a text.
@@ -96,8 +111,6 @@ fn check_kind(kind: FileType) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsRawFd as _;
-
     use rustix::fs::{CWD, Mode, mkfifoat};
 
     use super::*;
@@ -116,6 +129,23 @@ mod tests {
                 assert!(error.to_string().contains(why), "{error}");
             }
         }
+    }
+
+    #[test]
+    fn a_link_that_leads_out_of_a_folder_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        let folder = top.join("hot");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("own"), "x").unwrap();
+        fs::write(top.join("secret"), "x").unwrap();
+        for (name, target) in [("inside", "own"), ("outside", "../secret")] {
+            std::os::unix::fs::symlink(target, folder.join(name)).unwrap();
+        }
+        assert!(open_within(&folder.join("own"), &folder).is_ok());
+        assert!(open_within(&folder.join("inside"), &folder).is_ok());
+        let refused = open_within(&folder.join("outside"), &folder).unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(libc::ELOOP));
     }
 
     #[test]

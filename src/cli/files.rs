@@ -159,7 +159,12 @@ pub(super) fn lines_from_drive<T: DeserializeOwned>(path: &Path) -> Result<Vec<T
         .with_context(|| format!("cannot understand {}", path.display()))
 }
 
-fn read_parts(mut file: File, path: &Path, mut take: impl FnMut(&[u8]) -> bool) -> Result<()> {
+/// Reads an open file in parts, as [`read_through`]; `path` is for messages.
+pub(super) fn read_parts(
+    mut file: File,
+    path: &Path,
+    mut take: impl FnMut(&[u8]) -> bool,
+) -> Result<()> {
     let mut part = vec![0; PART_BYTES];
     loop {
         interrupts::check()?;

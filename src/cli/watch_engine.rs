@@ -11,14 +11,14 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use tempfile::TempDir;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::chosen_preset::Config;
 use super::optimize::input::Model;
-use super::optimize::{EngineMemory, EngineSettings, PlannedTask, facts_of, worker};
+use super::optimize::{EngineMemory, EngineSettings, PlannedTask, REPEATS, facts_of, worker};
 use super::progress::Progress;
 use crate::disk_room::check_room;
 use crate::locks::Locked;
@@ -51,6 +51,9 @@ pub(super) struct EngineTurns {
     turns: Arc<Semaphore>,
     jobs: usize,
     kept: Arc<KeptWorkers>,
+    /// The folder that its processes may read, with no link out of it; without one, the folder of each model and what its
+    /// links lead to.
+    reads: Option<PathBuf>,
 }
 
 #[derive(Debug, Default)]
@@ -120,7 +123,7 @@ impl UnkeptResult {
 enum KeptOutcome {
     Done(Box<Report>, Box<PlannedTask>),
     /// It failed after tasks of others: it has to be done again in a process of its own.
-    DoAgain,
+    DoAgain(Error),
 }
 
 impl EngineTurns {
@@ -129,6 +132,7 @@ impl EngineTurns {
         args: &EngineArgs,
         jobs: Option<usize>,
         timeout: Duration,
+        reads: Option<PathBuf>,
     ) -> Result<EngineTurns> {
         let jobs = jobs.unwrap_or_else(|| {
             let processors = available_parallelism().map_or(1, usize::from);
@@ -147,6 +151,7 @@ impl EngineTurns {
             turns: Arc::new(Semaphore::new(jobs)),
             jobs,
             kept: Arc::default(),
+            reads,
         })
     }
 
@@ -222,27 +227,43 @@ impl EngineTurn {
         let folder = out.parent().unwrap_or(out);
         let found = match self.found.take() {
             Some(found) => found,
-            None => Model::find(model.path, folder)?,
+            None => {
+                let found = Model::find(model.path, folder)?;
+                match &engine.reads {
+                    Some(reads) => found.within(reads)?,
+                    None => found,
+                }
+            }
         };
         self.found = Some(found.clone());
         let mut kept = match self.kept.take() {
             Some(kept) => kept,
             None => WarmWorker::new(folder)?,
         };
-        let planned = engine
-            .settings
-            .plan(config, found, (out, kept.folder.path()))?;
-        let done = match has_links(&planned.task) {
-            true => KeptOutcome::DoAgain,
-            false => {
-                let working = kept.run(&engine, planned, model.source, progress, stop);
-                working.await?
+        let mut repeats = 0;
+        let done = loop {
+            let planned = engine
+                .settings
+                .plan(config, found.clone(), (out, kept.folder.path()))?;
+            // A process that may read one folder cannot follow a link out of it.
+            if engine.reads.is_none() && has_links(&planned.task) {
+                break None;
+            }
+            let working = kept.run(&engine, planned, model.source, progress, stop);
+            match working.await? {
+                KeptOutcome::Done(report, planned) => break Some((report, planned)),
+                KeptOutcome::DoAgain(_) if engine.reads.is_none() => break None,
+                KeptOutcome::DoAgain(why) if repeats == REPEATS => return Err(why),
+                KeptOutcome::DoAgain(_) => {
+                    repeats += 1;
+                    kept = WarmWorker::new(folder)?;
+                }
             }
         };
         self.kept = Some(kept);
         let (report, planned) = match done {
-            KeptOutcome::Done(report, planned) => (report, Some(*planned)),
-            KeptOutcome::DoAgain => {
+            Some((report, planned)) => (report, Some(*planned)),
+            None => {
                 let alone = engine
                     .settings
                     .run(config, (model.path, out), progress, stop);
@@ -292,7 +313,10 @@ impl WarmWorker {
     ) -> Result<KeptOutcome> {
         let workers = engine.workers()?;
         let cannot = format!("cannot optimize {}", planned.shown());
-        let input_dir = planned.task.input_dir().to_owned();
+        let input_dir = match &engine.reads {
+            Some(reads) => reads.clone(),
+            None => planned.task.input_dir().to_owned(),
+        };
         let worker = match self.worker.take() {
             Some((worker, reads)) if reads == input_dir => worker,
             _ => {
@@ -326,7 +350,16 @@ impl WarmWorker {
             }
             Ok((Outcome::Failed(failure), _)) if !is_used => bail!("{cannot}: {}", failure.reason),
             // Memory may have been short for a moment, or another model was the cause.
-            Ok(_) | Err(WorkerError::Killed { .. }) => Ok(KeptOutcome::DoAgain),
+            Ok((Outcome::Failed(failure), _)) => Ok(KeptOutcome::DoAgain(anyhow!(
+                "{cannot}: {}",
+                failure.reason
+            ))),
+            Ok((Outcome::Done(None), _)) => Ok(KeptOutcome::DoAgain(anyhow!(
+                "{cannot}: the worker ended without a report"
+            ))),
+            Err(error @ WorkerError::Killed { .. }) => {
+                Ok(KeptOutcome::DoAgain(Error::new(error).context(cannot)))
+            }
             Err(error) => Err(error).context(cannot),
         }
     }

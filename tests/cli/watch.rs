@@ -520,3 +520,31 @@ fn a_name_that_is_not_utf8_is_named_once_and_not_passed_over() {
     let path = failed.unwrap()["path"].as_str().unwrap();
     assert!(path.ends_with("b\u{fffd}.glb"), "{path}");
 }
+
+#[test]
+fn links_out_of_the_watched_folder_are_left_out_and_named() {
+    use std::os::unix::fs::symlink;
+
+    let bench = Bench::new();
+    bench.write("secret/s.glb", &numbered_glb(7));
+    bench.write("hot/own/b.glb", &numbered_glb(1));
+    for (target, name) in [
+        ("../secret/s.glb", "secfile.glb"),
+        ("../secret", "sec"),
+        (".", "loop"),
+        ("own/b.glb", "inside.glb"),
+        ("../../secret/s.glb", "own/s.glb"),
+    ] {
+        symlink(target, bench.path("hot").join(name)).unwrap();
+    }
+    let ran = once(&bench, &[]).expect(1);
+    let names: Vec<String> = results(&bench).into_keys().collect();
+    assert_eq!(names, ["inside", "own"], "{}", ran.err());
+    let said = ran.err();
+    for name in ["secfile.glb", "sec", "own/s.glb"] {
+        let is_named = |line: &str| line.contains(&format!("hot/{name} is left out"));
+        let line = said.lines().find(|line| is_named(line)).unwrap();
+        assert!(line.contains("copy what it leads to"), "{line}");
+    }
+    assert!(said.contains("hot/loop is left out"), "{said}");
+}

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::super::bring::{BringStep, Found, Look};
 use super::super::exit::{Exit, sentence};
-use super::super::models_of_folder::{KnownTexts, ModelPreset, Source, scan};
+use super::super::models_of_folder::{KnownTexts, Links, ModelPreset, Source, scan};
 use super::super::mounted::MountedDrive;
 use super::super::output;
 use super::super::result_facts::ResultFacts;
@@ -95,7 +95,12 @@ impl DryBuild<'_> {
         let mut folders = Vec::new();
         for dir in &self.file.models {
             let before = DoneBefore::read(&folder_of_records(&self.file, dir))?;
-            let sources = scan(&dir.canonicalize()?, &self.file.out, |_| None)?;
+            let sources = scan(
+                &dir.canonicalize()?,
+                &self.file.out,
+                Links::Anywhere,
+                |_| None,
+            )?;
             folders.push((before, sources));
         }
         check_names(&self.file, folders.iter().flat_map(|(_, sources)| sources))?;

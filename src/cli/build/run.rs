@@ -13,7 +13,7 @@ use super::super::bring::Double;
 use super::super::budget::Budget;
 use super::super::exit::{WrongUse, sentence};
 use super::super::interrupts::Interrupts;
-use super::super::models_of_folder::{ModelPreset, Source, left_out};
+use super::super::models_of_folder::{Links, ModelPreset, Source, left_out};
 use super::super::output;
 use super::super::removal_limit::{self, RemovalRefused};
 use super::super::result_facts::ResultFacts;
@@ -166,7 +166,7 @@ pub(super) fn presets_of(file: &BuildFile) -> Result<Vec<ModelPreset>> {
 pub(super) fn no_models(file: &BuildFile) -> Result<Vec<Built>> {
     let mut all = Vec::new();
     for dir in &file.models {
-        for (path, why) in left_out(dir)? {
+        for (path, why) in left_out(dir, &file.out, Links::Anywhere)? {
             let labels = file.presets.keys().cloned();
             all.extend(labels.map(|label| Built::failed(&path, label, why)));
         }
@@ -206,6 +206,7 @@ fn back(args: &BuildArgs, file: &BuildFile, models: &[PathBuf]) -> Result<Back> 
                 &args.engine,
                 jobs,
                 args.timeout.0,
+                None,
             )?))
         }
     }
@@ -259,6 +260,7 @@ impl<'a> Build<'a> {
             dir: dir.canonicalize()?,
             not_models: self.file.out.clone(),
             out,
+            links: Links::Anywhere,
             presets: presets.to_vec(),
             back: back.clone(),
             max_in_progress: back.max_in_progress(self.args.jobs.map(|jobs| jobs.get())),

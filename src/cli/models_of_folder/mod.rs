@@ -3,12 +3,14 @@
 
 pub(super) mod content;
 mod known_texts;
+mod links;
 mod new_files;
 pub(super) mod on_drive;
 mod presets;
 mod source;
 
 pub(super) use known_texts::KnownTexts;
+pub(super) use links::{Links, left_out};
 pub(super) use new_files::{NewFiles, SourceFile};
 pub(super) use presets::ModelPreset;
-pub(super) use source::{Source, left_out, scan};
+pub(super) use source::{Source, scan};

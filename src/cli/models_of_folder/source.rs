@@ -7,7 +7,7 @@
 //! A model whose names, sizes and times are those of the last scan is not opened again.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use xxhash_rust::xxh3::Xxh3;
 
+use super::links::{LinkRule, Links};
 use crate::cli::files;
 use crate::given_files;
 use assetfs_formats::input_files::{InputFiles, UriTarget};
@@ -36,6 +37,8 @@ pub(in crate::cli) struct Source {
     pub(in crate::cli) path: PathBuf,
     /// The folder that `files` are relative to: the model's own, or the one of all models.
     pub(in crate::cli) root: PathBuf,
+    /// The folder that its files have to be in after all links are resolved, if links may not lead out of it.
+    within: Option<PathBuf>,
     /// Its files, sorted.
     pub(in crate::cli) files: Vec<PathBuf>,
     /// The missing files, in words.
@@ -46,21 +49,25 @@ pub(in crate::cli) struct Source {
     pub(in crate::cli) stamp: String,
 }
 
-/// The models in `dir`, sorted by name; `out` is not looked into. `known` has what the last scan found of an entry.
+/// The models in `dir`, sorted by name; `out` is not looked into, and links that `links` forbids are left out. `known` has what the last scan found of an entry.
 pub(in crate::cli) fn scan<'a>(
     dir: &Path,
     out: &Path,
+    links: Links,
     known: impl Fn(&str) -> Option<&'a Source>,
 ) -> Result<Vec<Source>> {
     let mut found = Vec::new();
-    let entries = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
+    let cannot = || format!("cannot read {}", dir.display());
+    let rule = LinkRule::new(dir, out, links).with_context(cannot)?;
+    let entries = fs::read_dir(dir).with_context(cannot)?;
     for entry in entries {
-        let entry = entry.with_context(|| format!("cannot read {}", dir.display()))?;
+        let entry = entry.with_context(cannot)?;
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };
         let path = entry.path();
-        if name.starts_with('.') || path == out {
+        // `left_out` names the links.
+        if name.starts_with('.') || path == out || rule.forbids(&path).is_some() {
             continue;
         }
         if let Some(known) = known(&name)
@@ -69,11 +76,11 @@ pub(in crate::cli) fn scan<'a>(
             found.push(known.clone());
             continue;
         }
-        match read_entry(dir, &path, name) {
+        match read_entry(dir, &path, name, rule.within()) {
             Ok(source) => found.extend(source),
             // It was removed or renamed while it was looked at; the next scan sees what is there then.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            // [`left_out`] names it.
+            // `left_out` names it.
             Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {}
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot read {}", path.display()));
@@ -84,32 +91,12 @@ pub(in crate::cli) fn scan<'a>(
     Ok(found)
 }
 
-/// The entries of a folder that could be models and are none, with the reason: names that no model of the service can have,
-/// and links that lead to themselves.
-pub(in crate::cli) fn left_out(dir: &Path) -> Result<Vec<(PathBuf, &'static str)>> {
-    let mut left_out = Vec::new();
-    let cannot = || format!("cannot read {}", dir.display());
-    for entry in fs::read_dir(dir).with_context(cannot)? {
-        let entry = entry.with_context(cannot)?;
-        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-        let leads_to_itself = || {
-            let looked = fs::metadata(entry.path());
-            looked.is_err_and(|error| error.raw_os_error() == Some(libc::ELOOP))
-        };
-        if is_link && leads_to_itself() {
-            left_out.push((entry.path(), "it is a link that leads to itself"));
-        } else if entry.file_name().to_str().is_none() {
-            left_out.push((
-                entry.path(),
-                "its name is not UTF-8; `convmv` renames such files",
-            ));
-        }
-    }
-    left_out.sort();
-    Ok(left_out)
-}
-
-fn read_entry(dir: &Path, path: &Path, name: String) -> io::Result<Option<Source>> {
+fn read_entry(
+    dir: &Path,
+    path: &Path,
+    name: String,
+    within: Option<&Path>,
+) -> io::Result<Option<Source>> {
     let kind = fs::metadata(path)?.file_type();
     let is_model = |name: &str| {
         MODELS
@@ -123,10 +110,10 @@ fn read_entry(dir: &Path, path: &Path, name: String) -> io::Result<Option<Source
         if rank_models(names.map(|name| (name, 0))).is_empty() {
             return Ok(None);
         }
-        add_lacking(path, &files, &mut lacks)?;
+        add_lacking((path, within), &files, &mut lacks)?;
         (path, files, name.clone())
     } else if kind.is_file() && is_model(&name) {
-        let files = files_of_model(dir, &name, &mut lacks)?;
+        let files = files_of_model((dir, within), &name, &mut lacks)?;
         let stem = name
             .rsplit_once('.')
             .map_or(name.as_str(), |(stem, _)| stem)
@@ -137,7 +124,7 @@ fn read_entry(dir: &Path, path: &Path, name: String) -> io::Result<Option<Source
     };
     let mut is_cut_short = false;
     for file in &files {
-        let rest = cut_short(root, file)?;
+        let rest = cut_short((root, within), file)?;
         is_cut_short |= rest.is_some();
         lacks.extend(rest);
     }
@@ -147,6 +134,7 @@ fn read_entry(dir: &Path, path: &Path, name: String) -> io::Result<Option<Source
         stem,
         path: path.to_owned(),
         root: root.to_owned(),
+        within: within.map(Path::to_owned),
         files,
         lacks,
         is_cut_short,
@@ -165,12 +153,16 @@ fn files_of_folder(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// A model file and the files that it names, directly or through its material files.
-fn files_of_model(dir: &Path, name: &str, lacks: &mut Vec<String>) -> io::Result<Vec<PathBuf>> {
+fn files_of_model(
+    (dir, within): (&Path, Option<&Path>),
+    name: &str,
+    lacks: &mut Vec<String>,
+) -> io::Result<Vec<PathBuf>> {
     let mut found = BTreeSet::from([name.to_owned()]);
     let mut waiting = vec![name.to_owned()];
     let below = InputFiles::new(dir);
     while let Some(file) = waiting.pop() {
-        for reference in named_by(dir, Path::new(&file))? {
+        for reference in named_by((dir, within), Path::new(&file))? {
             match found_in(&below, &reference) {
                 Ok(path) => {
                     if found.insert(path.clone()) {
@@ -185,10 +177,14 @@ fn files_of_model(dir: &Path, name: &str, lacks: &mut Vec<String>) -> io::Result
 }
 
 /// Adds the files that the files of a folder refer to and that do not exist.
-fn add_lacking(folder: &Path, files: &[PathBuf], lacks: &mut Vec<String>) -> io::Result<()> {
+fn add_lacking(
+    (folder, within): (&Path, Option<&Path>),
+    files: &[PathBuf],
+    lacks: &mut Vec<String>,
+) -> io::Result<()> {
     let below = InputFiles::new(folder);
     for file in files {
-        for reference in named_by(folder, file)? {
+        for reference in named_by((folder, within), file)? {
             lacks.extend(found_in(&below, &reference).err());
         }
     }
@@ -208,16 +204,25 @@ fn found_in(below: &InputFiles, reference: &Reference) -> Result<String, String>
     }
 }
 
-fn named_by(root: &Path, file: &Path) -> io::Result<Vec<Reference>> {
+/// Opens a file of a model.
+fn open((root, within): (&Path, Option<&Path>), file: &Path) -> io::Result<File> {
+    let path = root.join(file);
+    match within {
+        Some(folder) => given_files::open_within(&path, folder),
+        None => given_files::open(&path),
+    }
+}
+
+fn named_by(root: (&Path, Option<&Path>), file: &Path) -> io::Result<Vec<Reference>> {
     let Some(name) = file.to_str() else {
         return Ok(Vec::new());
     };
-    Ok(references::find(name, &given_files::open(&root.join(file))?)?.files)
+    Ok(references::find(name, &open(root, file)?)?.files)
 }
 
 /// A sentence about a file that is shorter than its format says.
-fn cut_short(root: &Path, file: &Path) -> io::Result<Option<String>> {
-    let open = given_files::open(&root.join(file))?;
+fn cut_short(root: (&Path, Option<&Path>), file: &Path) -> io::Result<Option<String>> {
+    let open = open(root, file)?;
     let size = open.metadata()?.len();
     let shown = file.display();
     Ok(
@@ -268,6 +273,11 @@ impl Source {
         self.root != self.path && sizes.try_fold(SMALL_BYTES, u64::checked_sub).is_some()
     }
 
+    /// Opens one of its files.
+    pub(in crate::cli) fn open(&self, file: &Path) -> io::Result<File> {
+        open((&self.root, self.within.as_deref()), file)
+    }
+
     /// A hash of the names and bytes of all files. Reads all of them.
     pub(in crate::cli) fn content(&self) -> Result<String> {
         let mut hash = Xxh3::new();
@@ -275,7 +285,10 @@ impl Source {
             let name = file.as_os_str().as_encoded_bytes();
             hash.update(&(name.len() as u64).to_le_bytes());
             hash.update(name);
-            files::read_through(&self.root.join(file), |part| {
+            let open = self
+                .open(file)
+                .with_context(|| file.display().to_string())?;
+            files::read_parts(open, file, |part| {
                 hash.update(&(part.len() as u64).to_le_bytes());
                 hash.update(part);
                 true
@@ -286,7 +299,10 @@ impl Source {
 
     /// True when nothing was changed, added or removed since the scan.
     pub(in crate::cli) fn is_unchanged(&self, dir: &Path) -> bool {
-        let again = || read_entry(dir, &self.path, self.entry.clone());
+        let again = || {
+            let within = self.within.as_deref();
+            read_entry(dir, &self.path, self.entry.clone(), within)
+        };
         self.is_as_before() || again().is_ok_and(|again| again.is_some_and(|again| again == *self))
     }
 }
@@ -308,7 +324,7 @@ mod tests {
     }
 
     fn names(dir: &Path) -> Vec<(String, usize, Vec<String>)> {
-        let found = scan(dir, &dir.join("out"), |_| None).unwrap();
+        let found = scan(dir, &dir.join("out"), Links::Inside, |_| None).unwrap();
         let row = |source: Source| (source.entry, source.files.len(), source.lacks);
         found.into_iter().map(row).collect()
     }
@@ -343,6 +359,26 @@ mod tests {
     }
 
     #[test]
+    fn a_link_that_is_exchanged_after_the_look_is_not_read() {
+        let top = folder(&[
+            ("hot/own/b.stl", b"solid b endsolid"),
+            ("secret/b.stl", b"solid b endsolid"),
+        ]);
+        let dir = top.path().join("hot");
+        let link = dir.join("link.stl");
+        let put = |target: &str| {
+            let _ = fs::remove_file(&link);
+            std::os::unix::fs::symlink(target, &link).unwrap();
+        };
+        put("own/b.stl");
+        let found = scan(&dir, &dir.join("out"), Links::Inside, |_| None).unwrap();
+        assert!(found[0].content().is_ok(), "{found:?}");
+        put("../secret/b.stl");
+        assert!(found[0].content().is_err());
+        assert!(found[0].open(Path::new("link.stl")).is_err());
+    }
+
+    #[test]
     fn a_copy_under_way_is_not_whole() {
         let mut glb = b"glTF\x02\0\0\0".to_vec();
         glb.extend(1000u32.to_le_bytes());
@@ -356,21 +392,27 @@ mod tests {
             ("a.stl", b"solid a endsolid"),
             ("b/b.stl", b"solid b endsolid"),
         ]);
-        let first = scan(dir.path(), Path::new("/"), |_| None).unwrap();
+        let first = scan(dir.path(), Path::new("/x"), Links::Inside, |_| None).unwrap();
         let known = |name: &str| first.iter().find(|source| source.entry == name);
-        assert_eq!(scan(dir.path(), Path::new("/"), known).unwrap(), first);
+        assert_eq!(
+            scan(dir.path(), Path::new("/x"), Links::Inside, known).unwrap(),
+            first
+        );
         assert!(first.iter().all(Source::is_as_before));
         fs::write(dir.path().join("b/wood.png"), b"x").unwrap();
         fs::write(dir.path().join("a.stl"), b"solid a changed endsolid").unwrap();
         assert!(!first.iter().any(Source::is_as_before));
-        assert_ne!(scan(dir.path(), Path::new("/"), known).unwrap(), first);
+        assert_ne!(
+            scan(dir.path(), Path::new("/x"), Links::Inside, known).unwrap(),
+            first
+        );
     }
 
     #[test]
     fn content_is_the_same_for_the_same_bytes_and_a_stamp_changes_with_time() {
         let dir = folder(&[("a.stl", b"solid a endsolid")]);
         let read = || {
-            let source = scan(dir.path(), Path::new("/"), |_| None)
+            let source = scan(dir.path(), Path::new("/x"), Links::Inside, |_| None)
                 .unwrap()
                 .remove(0);
             let content = source.content().unwrap();

@@ -72,6 +72,28 @@ impl Model {
     }
 }
 
+impl Model {
+    /// The same without the files that links lead to outside of `folder`, whose path has no links.
+    ///
+    /// # Errors
+    /// If the model itself is outside.
+    pub(in crate::cli) fn within(mut self, folder: &Path) -> Result<Model> {
+        let is_within = |path: &Path| {
+            let whole = fs::canonicalize(path);
+            whole.is_ok_and(|path| path.starts_with(folder))
+        };
+        if !is_within(&self.dir) {
+            bail!(
+                "{} is a link that leads out of {}",
+                self.shown,
+                folder.display()
+            );
+        }
+        self.files.retain(|file| is_within(&self.dir.join(file)));
+        Ok(self)
+    }
+}
+
 fn own_name(path: &Path, shown: &str) -> Result<String> {
     let name = path.file_name().and_then(|name| name.to_str());
     match name {

@@ -44,7 +44,7 @@ const MIN_MEMORY_BYTES: u64 = 256_000_000;
 
 /// How often the work begins again after another process has killed its worker, as the local service does: memory may have
 /// been short for a moment only.
-const REPEATS: u32 = 2;
+pub(super) const REPEATS: u32 = 2;
 
 /// Optimize a model on this machine: no service, no mount
 #[derive(Debug, clap::Args)]

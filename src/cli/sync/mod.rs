@@ -21,7 +21,7 @@ use super::bring::{BringStep, Bringer, Brings, Lacking};
 use super::completers;
 use super::exit::{Exit, WrongUse};
 use super::files::percent;
-use super::models_of_folder::{KnownTexts, ModelPreset, left_out};
+use super::models_of_folder::{KnownTexts, Links, ModelPreset, left_out};
 use super::mounted::{self, MountedDrive};
 use super::progress::Progress;
 use super::removal_limit::{self, RemovalRefused};
@@ -81,7 +81,7 @@ pub(super) fn run(args: &SyncArgs) -> Result<Exit> {
     let mut report = Report::default();
     report.is_dry = args.dry_run;
     report.is_quiet = args.quiet;
-    for (path, why) in left_out(&sync.dir)? {
+    for (path, why) in left_out(&sync.dir, sync.drive.root(), Links::Anywhere)? {
         report.failed(&path, &anyhow::anyhow!("{why}"));
     }
     plan.doubles.iter().for_each(|double| report.double(double));

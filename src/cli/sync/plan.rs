@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 
 use super::super::bring::{BringStep, Double, Found, Listed, Look};
-use super::super::models_of_folder::scan;
+use super::super::models_of_folder::{Links, scan};
 use super::super::mounted::MountedDrive;
 use crate::fuse::shell_quoted;
 
@@ -31,7 +31,7 @@ pub(super) struct SyncPlan {
 
 impl SyncPlan {
     pub(super) fn of(dir: &Path, drive: &MountedDrive) -> Result<SyncPlan> {
-        let sources = scan(dir, drive.root(), |_| None)?;
+        let sources = scan(dir, drive.root(), Links::Anywhere, |_| None)?;
         let look = Look::of(&[dir.to_owned()], drive)?;
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for source in &sources {

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use super::completers;
 use super::exit::{Exit, WrongUse};
 use super::interrupts::{Interrupted, Interrupts};
-use super::models_of_folder::ModelPreset;
+use super::models_of_folder::{Links, ModelPreset};
 use super::mounted::MountedDrive;
 use super::output;
 use super::settings::Span;
@@ -126,13 +126,19 @@ fn open(args: &WatchArgs) -> Result<Queue> {
         Some(mount) => Back::drive(mount.as_deref(), "watch --drive", DriveNames::Free)?,
         None => {
             let jobs = args.jobs.map(NonZeroUsize::get);
-            Back::Engine(EngineTurns::new(&args.engine, jobs, args.timeout.0)?)
+            Back::Engine(EngineTurns::new(
+                &args.engine,
+                jobs,
+                args.timeout.0,
+                Some(dir.clone()),
+            )?)
         }
     };
     let max_in_progress = back.max_in_progress(args.jobs.map(NonZeroUsize::get));
     Queue::open(queue::Settings {
         dir,
         not_models: out.clone(),
+        links: Links::Inside,
         out,
         presets,
         back,

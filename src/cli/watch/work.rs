@@ -368,7 +368,9 @@ fn copy_in(root: &Path, job: &Job, upload: &Upload, copied: impl FnOnce()) -> Re
             let (from, to) = (job.source.root.join(file), model.join(file));
             let cannot = || format!("cannot copy {} into the drive", from.display());
             fs::create_dir_all(to.parent().unwrap_or(&model)).with_context(cannot)?;
-            fs::copy(&from, &to).with_context(cannot)?;
+            let mut bytes = job.source.open(file).with_context(cannot)?;
+            let mut copy = fs::File::create(&to).with_context(cannot)?;
+            io::copy(&mut bytes, &mut copy).with_context(cannot)?;
         }
         copied();
     }

@@ -1,6 +1,7 @@
 //! Why a zip, or a member of it, cannot be read.
 
 use crate::drive::reading::ReadError;
+use assetfs_formats::printable::printable_path;
 use assetfs_formats::zip::DamagedZip;
 
 #[derive(Debug, Clone, thiserror::Error)]
@@ -9,14 +10,20 @@ pub enum ArchiveError {
     #[error("the zip cannot be used: {0}")]
     Refused(String),
     /// The data of a member does not match the directory.
-    #[error("{name} is damaged inside {zip}: {reason}; copy the model in again")]
+    #[error(
+        "{} is damaged inside {zip}: {reason}; copy the model in again",
+        printable_path(name)
+    )]
     Damaged {
         name: String,
         zip: String,
         reason: String,
     },
     /// The compression method or encryption of a member is not supported.
-    #[error("{name} cannot be read from the zip: {reason}; `.assetfs/source.zip` is the whole zip")]
+    #[error(
+        "{} cannot be read from the zip: {reason}; `.assetfs/source.zip` is the whole zip",
+        printable_path(name)
+    )]
     Unreadable {
         name: String,
         /// The cause, as the end of a sentence.

@@ -20,7 +20,7 @@ use super::room::RoomWait;
 use super::work::{Back, MaxInProgress, WorkEvent};
 use crate::cli::bring::Look;
 use crate::cli::exit::{Exit, sentence};
-use crate::cli::models_of_folder::{ModelPreset, Source, left_out, scan};
+use crate::cli::models_of_folder::{Links, ModelPreset, Source, left_out, scan};
 use crate::cli::output;
 use crate::cli::progress::Progress;
 use crate::fuse::shell_quoted;
@@ -36,6 +36,7 @@ pub(in crate::cli) struct Settings {
     pub(in crate::cli) out: PathBuf,
     /// A folder that is no model, also if it is in `dir`.
     pub(in crate::cli) not_models: PathBuf,
+    pub(in crate::cli) links: Links,
     pub(in crate::cli) presets: Vec<ModelPreset>,
     pub(in crate::cli) back: Back,
     pub(in crate::cli) max_in_progress: MaxInProgress,
@@ -125,7 +126,13 @@ impl Queue {
     }
 
     fn name_left_out(&mut self) -> Result<()> {
-        for (path, why) in left_out(&self.settings.dir)? {
+        let Settings {
+            dir,
+            not_models,
+            links,
+            ..
+        } = &self.settings;
+        for (path, why) in left_out(dir, not_models, *links)? {
             if self.left_out.insert(path.clone()) {
                 let why = anyhow!("{} is left out: {why}", shell_quoted(&path));
                 output::failed(Some(&path), &why);
@@ -140,7 +147,15 @@ impl Queue {
             self.name_left_out()?;
         }
         let known = |entry: &str| self.seen.get(entry).map(|seen| &seen.source);
-        let found = block_in_place(|| scan(&self.settings.dir, &self.settings.not_models, known))?;
+        let found = {
+            let Settings {
+                dir,
+                not_models,
+                links,
+                ..
+            } = &self.settings;
+            block_in_place(|| scan(dir, not_models, *links, known))?
+        };
         let mut before = std::mem::take(&mut self.seen);
         for source in found {
             let known = before
