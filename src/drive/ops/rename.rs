@@ -23,7 +23,7 @@ use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, JobPart, TextTarget};
 use crate::drive::values::names::HIDDEN_FOLDER;
 use crate::drive::values::node::{Home, ListingKind};
-use crate::outbox::{self, DraftId, DraftKind, EntryId, PresetFile, Renamed};
+use crate::outbox::{self, DraftId, DraftKind, EntryId, EntryKind, PresetFile, Renamed};
 
 pub async fn rename(
     mount: &Arc<Mount>,
@@ -152,6 +152,27 @@ fn relocate(mount: &Mount, source: &Node, renamed: Renamed) {
     };
     // Also if both count as the same node: an entry keeps its identity in another draft, but is found in that draft alone.
     mount.inodes().relocate(source, new);
+    match source.removal() {
+        Removal::Entry(draft, _) if draft == renamed.draft => {}
+        _ => relocate_below(mount, renamed.draft, renamed.entry),
+    }
+}
+
+/// The entries below a folder that is in another draft now.
+fn relocate_below(mount: &Mount, draft: DraftId, folder: EntryId) {
+    let mut folders = vec![folder];
+    while let Some(folder) = folders.pop() {
+        // A file has none.
+        let children = mount.outbox().entries().children(draft, folder);
+        for child in children.unwrap_or_default() {
+            let entry = child.id;
+            let moved = Node::from(DraftEntry { draft, entry });
+            mount.inodes().relocate(&moved, moved.clone());
+            if child.kind == EntryKind::Folder {
+                folders.push(entry);
+            }
+        }
+    }
 }
 
 fn loose_row_of_kind(tree: &Tree, draft: DraftId) -> Option<Node> {
