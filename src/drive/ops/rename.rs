@@ -11,12 +11,12 @@ use crate::drive::catalog::{
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
-use crate::drive::ops::again::{RenamedOver, rename_over_sent};
+use crate::drive::ops::again::{RenamedOver, rename_over_beside};
 use crate::drive::ops::remove::is_on_service;
 use crate::drive::ops::text::send_job;
 use crate::drive::places::{
     Container, DraftEntry, HeldPreset, ModelFolder, Node, PresetFolder, RawModels, Removal, child,
-    loose_row, refusals, sent_loose_file,
+    file_beside, loose_row, refusals,
 };
 use crate::drive::posix::{Caller, Ino, RenameMode};
 use crate::drive::tree::Tree;
@@ -90,15 +90,15 @@ async fn rename_draft_entry(
     check_target(mount, to, target_in, new_name, &source).await?;
     if target_in == Container::Drafts
         && RawModels::open_draft(mount, new_name).is_none()
-        && let Some(sent) = sent_loose_file(mount, new_name)
+        && let Some(standing) = file_beside(mount, new_name)
     {
         if noreplace {
             return Err(DriveError::Exists);
         }
         let moved = (&source, &place(source_in, name));
-        return match rename_over_sent(mount, moved, new_name, sent, &caller.for_outbox())? {
+        return match rename_over_beside(mount, moved, new_name, standing, &caller.for_outbox())? {
             RenamedOver::Same => Ok(()),
-            RenamedOver::Version(renamed) => {
+            RenamedOver::Other(renamed) => {
                 relocate(mount, &source, renamed);
                 Ok(())
             }
