@@ -111,14 +111,15 @@ window.show = async (file, kind) => {
 window.ready = true;
 </script>`;
 
-const modelViewerPage = `<!doctype html><script type="module" src="/modules/@google/model-viewer/dist/model-viewer.min.js"></script>
+// Said before it loads: else it begins with decoders from the network.
+const modelViewerPage = `<!doctype html><script>self.ModelViewerElement = {
+  dracoDecoderLocation: '${draco}',
+  ktx2TranscoderLocation: '/modules/${`three-${versions.at(-1)}`}/examples/jsm/libs/basis/',
+  meshoptDecoderLocation: '/modules/meshoptimizer/meshopt_decoder.js' };</script>
+<script type="module" src="/modules/@google/model-viewer/dist/model-viewer.min.js"></script>
 <style>model-viewer { width: 512px; height: 512px; background: #f0f }</style><script>
 window.show = async (file) => {
   await customElements.whenDefined('model-viewer');
-  const Viewer = customElements.get('model-viewer');
-  Viewer.dracoDecoderLocation = '${draco}';
-  Viewer.ktx2TranscoderLocation = '/modules/${`three-${versions.at(-1)}`}/examples/jsm/libs/basis/';
-  Viewer.meshoptDecoderLocation = '/modules/meshoptimizer/meshopt_decoder.js';
   const viewer = document.createElement('model-viewer');
   viewer.src = '/outputs/' + encodeURIComponent(file);
   document.body.append(viewer);

@@ -9,13 +9,14 @@ from mathutils import Vector
 
 path, picture = sys.argv[sys.argv.index("--") + 1 :]
 bpy.ops.wm.read_factory_settings(use_empty=True)
-kind = path.rsplit(".", 1)[1]
+kind = path.rsplit(".", 1)[1].lower()
 importers = {
     "glb": lambda: bpy.ops.import_scene.gltf(filepath=path),
     "gltf": lambda: bpy.ops.import_scene.gltf(filepath=path),
     "fbx": lambda: bpy.ops.import_scene.fbx(filepath=path),
     "obj": lambda: bpy.ops.wm.obj_import(filepath=path),
-    "stl": lambda: bpy.ops.wm.stl_import(filepath=path),
+    # Blender before 4.1 has only the importer in Python.
+    "stl": lambda: (bpy.ops.wm.stl_import if hasattr(bpy.types, "WM_OT_stl_import") else bpy.ops.import_mesh.stl)(filepath=path),
     "ply": lambda: bpy.ops.wm.ply_import(filepath=path),
     "usdz": lambda: bpy.ops.wm.usd_import(filepath=path),
 }
@@ -40,6 +41,7 @@ for thing in (camera, sun):
 scene.camera = camera
 scene.render.engine = "CYCLES"
 scene.cycles.samples = 8
+scene.cycles.use_denoising = False
 scene.render.resolution_x = scene.render.resolution_y = 512
 scene.render.filepath = picture
 bpy.ops.render.render(write_still=True)

@@ -56,7 +56,7 @@ pub use error::{ClientError, without_error_numbers, without_full_stop};
 pub use groups::{
     AccountCalls, EmbedCalls, OptimizationCalls, PresetCalls, TokenCalls, WebhookCalls,
 };
-pub use listing::{EmbedQuery, ListQuery, PageStream};
+pub use listing::{EmbedQuery, ListQuery, MAX_PER_PAGE, PageStream};
 pub use meta::ObjectMeta;
 pub use origin::is_loopback_host;
 pub use put::PutReply;

@@ -41,8 +41,8 @@ pub(super) struct Deletions {
 /// What a lookup of a name of a loose file found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum LooseLookup {
-    /// The file that became a model.
-    Sent,
+    /// The file, beside the folder of its model.
+    Beside,
     Missing,
 }
 
@@ -540,7 +540,7 @@ mod tests {
         let mut deletions = Deletions::default();
         for number in 0..MAX_LOOKED_FOR + 1 {
             let name = format!("{number}.glb");
-            deletions.was_looked_for(&name, LooseLookup::Sent, 42);
+            deletions.was_looked_for(&name, LooseLookup::Beside, 42);
         }
         deletions.was_looked_for("chair.glb", LooseLookup::Missing, 43);
         let of = |deletions: &mut Deletions, process, lately| {
@@ -554,7 +554,7 @@ mod tests {
         assert!(deletions.looked_for.is_empty(), "old lookups are forgotten");
         // What has just become a model is looked at by file managers.
         deletions.became_model("new.glb");
-        deletions.was_looked_for("new.glb", LooseLookup::Sent, 42);
+        deletions.was_looked_for("new.glb", LooseLookup::Beside, 42);
         assert!(of(&mut deletions, 42, LATELY).is_empty());
     }
 

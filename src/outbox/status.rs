@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use assetfs_formats::printable::printable;
+
 use crate::outbox::ids::JobFolder;
 use crate::wire::{UploadStatus, open_words};
 
@@ -229,9 +231,18 @@ impl ItemStatus {
 }
 
 impl fmt::Display for ItemStatus {
-    /// One line. It begins with the word of the state, in which spaces replace `_`.
+    /// One line, printable whatever the names in it are. It begins with the word of the state, in which spaces replace `_`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
+        f.write_str(&printable(&Unescaped(self).to_string()))
+    }
+}
+
+/// The line with names as they are.
+struct Unescaped<'a>(&'a ItemStatus);
+
+impl fmt::Display for Unescaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
             ItemStatus::Draft => f.write_str("draft"),
             ItemStatus::Empty => f.write_str("draft: nothing to upload yet"),
             ItemStatus::NoModel => f.write_str("no model: there is no model file yet"),

@@ -151,6 +151,49 @@ fn names_in(open: &mut rustix::fs::Dir) -> Vec<String> {
 }
 
 #[test]
+fn what_is_below_a_folder_that_moves_to_another_draft_is_there_at_once() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let raw = fixture.path("rawmodels");
+    let made = |name: &str| {
+        let below = raw.join(name).join("tex/sub");
+        fs::create_dir_all(&below).unwrap();
+        fs::write(below.join("f"), name).unwrap();
+        // The kernel keeps what it knows of both.
+        [
+            File::open(&below).unwrap(),
+            File::open(below.join("f")).unwrap(),
+        ]
+    };
+    let is_there = |below: &Path, content: &str| {
+        assert_eq!(fs::read_to_string(below.join("f")).unwrap(), content);
+        fs::write(below.join("new"), "new").unwrap();
+        fs::create_dir(below.join("more")).unwrap();
+    };
+    for at in 0..5 {
+        let (from, to) = (format!("from{at}"), format!("to{at}"));
+        let mut held = made(&from);
+        fs::create_dir(raw.join(&to)).unwrap();
+        fs::rename(raw.join(&from).join("tex"), raw.join(&to).join("tex")).unwrap();
+        is_there(&raw.join(&to).join("tex/sub"), &from);
+        let mut read = String::new();
+        held[1].read_to_string(&mut read).unwrap();
+        assert_eq!(read, from);
+        // A draft of its own, then a folder of another draft.
+        let own = format!("own{at}");
+        fs::rename(raw.join(&to).join("tex"), raw.join(&own)).unwrap();
+        assert_eq!(
+            fs::read_to_string(raw.join(&own).join("sub/f")).unwrap(),
+            from
+        );
+        fs::rename(raw.join(&own), raw.join(&from).join("back")).unwrap();
+        let back = raw.join(&from).join("back/sub");
+        assert_eq!(fs::read_to_string(back.join("new")).unwrap(), "new");
+        fs::remove_dir_all(raw.join(&from)).unwrap();
+    }
+}
+
+#[test]
 fn holes_of_a_draft_can_be_made_and_found_and_are_sent_as_zeros() {
     use rustix::fs::SeekFrom;
     needs_fuse!();

@@ -19,6 +19,7 @@ pub mod references;
 pub mod renamed_references;
 pub mod resolve;
 mod rows;
+pub mod shell;
 mod table;
 pub mod text;
 pub mod warnings;

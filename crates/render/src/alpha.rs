@@ -104,7 +104,7 @@ mod tests {
     use super::super::camera::{Camera, View};
     use super::super::coverage::Window;
     use super::super::prepare::PreparedScene;
-    use super::super::projection::visible_point;
+    use super::super::projection::ShownTriangle;
     use super::super::scene::{
         RenderInstance, RenderMaterial, RenderMesh, RenderScene, RenderTexture, RenderTextureUse,
     };
@@ -171,12 +171,11 @@ mod tests {
         };
         let mut samples = 0;
         for triangle in 0..4 {
-            let setup = projection.screen_triangle(triangle).unwrap();
+            let shown = ShownTriangle::new(&projection, triangle).unwrap();
             let alpha = TriangleAlpha::new(&projection, triangle, &projection.corners(triangle));
-            setup.cover(&window, |_, x, y| {
-                let weights = setup.weights(x, y);
-                let point = visible_point(&projection, triangle, weights);
-                let color = point.base_color(&scene, scene.material_of(triangle));
+            shown.setup.cover(&window, |_, x, y| {
+                let weights = shown.setup.weights(x, y);
+                let color = shown.point(weights).base_color(&scene, shown.material);
                 assert_eq!(alpha.at(weights).to_bits(), color.w.to_bits());
                 samples += 1;
             });

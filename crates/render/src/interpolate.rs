@@ -30,25 +30,22 @@ pub(super) fn spread_of(part: &PreparedPart, at: usize, set: usize, parts: f32) 
 }
 
 impl InterpolatedPoint {
-    /// The point of a triangle at `weights` of its corners. Textures are filtered over a part of the triangle, of which
-    /// there are `parts`.
+    /// The point of the triangle `at` of a part, at `weights` of its corners. Textures are filtered for the
+    /// [spread](spread_of) of each set of coordinates.
     pub(super) fn new(
-        scene: &PreparedScene,
-        triangle: u32,
+        part: &PreparedPart,
+        at: usize,
         weights: [f32; 3],
-        parts: f32,
+        spread: [f32; 2],
     ) -> InterpolatedPoint {
-        let (part, at) = scene.in_part(triangle);
-        let part = &scene.parts[part];
         let (position, mixed) = part.interpolated(at, weights);
-        let spread = |set: usize| spread_of(part, at, set, parts);
         InterpolatedPoint {
             position,
             normal: mixed.normal,
             tangent: mixed.tangent,
             uvs: mixed.uvs,
             color: mixed.color,
-            spread: [spread(0), spread(1)],
+            spread,
         }
     }
 

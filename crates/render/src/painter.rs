@@ -5,10 +5,10 @@ use rayon::prelude::*;
 
 use super::alpha::TriangleAlpha;
 use super::camera::{Camera, View};
-use super::coverage::{ScreenTriangle, Window};
+use super::coverage::Window;
 use super::picture::{NO_PART, Picture, RenderSettings};
 use super::prepare::PreparedScene;
-use super::projection::{NOTHING, Projection, TileBuffer, visible_point};
+use super::projection::{NOTHING, Projection, ShownTriangle, TileBuffer};
 use super::scene::BoundingBox;
 use super::shade::{Exposure, Lights, outward};
 use super::studio::Studio;
@@ -94,6 +94,8 @@ impl Painter<'_> {
         let mut light = vec![Vec4::ZERO; buffer.triangles.len()];
         let mut group = Vec::with_capacity(step * step);
         let mut rest = Vec::with_capacity(step * step);
+        // Neighbours mostly show the same triangle.
+        let mut last = (NOTHING, None);
         for top in (0..window.height).step_by(step) {
             for left in (0..window.width).step_by(step) {
                 let corner = top * window.width + left;
@@ -111,7 +113,13 @@ impl Painter<'_> {
                             .filter(|at| buffer.triangles[*at] == number),
                     );
                     rest.retain(|at| buffer.triangles[*at] != number);
-                    let shaded = self.shaded_group(number, window, &group);
+                    if number != last.0 {
+                        let is_triangle = number != NOTHING;
+                        let shown =
+                            is_triangle.then(|| ShownTriangle::new(self.projection, number));
+                        last = (number, shown.flatten());
+                    }
+                    let shaded = self.shaded_group(last.1.as_ref(), window, &group);
                     group.iter().for_each(|at| light[*at] = shaded);
                 }
             }
@@ -120,37 +128,39 @@ impl Painter<'_> {
     }
 
     /// The light of a triangle's samples within one pixel; without a triangle that of the floor.
-    fn shaded_group(&self, number: u32, window: &Window, group: &[usize]) -> Vec4 {
+    fn shaded_group(
+        &self,
+        shown: Option<&ShownTriangle<'_>>,
+        window: &Window,
+        group: &[usize],
+    ) -> Vec4 {
         let place = |at: usize| {
             (
                 window.left + at % window.width,
                 window.top + at / window.width,
             )
         };
-        if number == NOTHING {
+        let Some(shown) = shown else {
             return self.floor(place(group[0]));
-        }
-        let Some(setup) = self.projection.screen_triangle(number) else {
-            return Vec4::ZERO;
         };
         let mut mean = [0.0; 3];
         for &at in group {
             let (x, y) = place(at);
-            for (sum, weight) in mean.iter_mut().zip(setup.weights(x, y)) {
+            for (sum, weight) in mean.iter_mut().zip(shown.setup.weights(x, y)) {
                 *sum += weight / group.len() as f32;
             }
         }
-        self.sample(number, &setup, mean)
+        self.sample(shown, mean)
     }
 
-    fn sample(&self, number: u32, setup: &ScreenTriangle, weights: [f32; 3]) -> Vec4 {
-        let hit = visible_point(self.projection, number, weights);
+    fn sample(&self, shown: &ShownTriangle<'_>, weights: [f32; 3]) -> Vec4 {
+        let hit = shown.point(weights);
         let exposure = match &self.studio {
-            Some(studio) => studio.exposure(hit.position, outward(&hit, setup)),
+            Some(studio) => studio.exposure(hit.position, outward(&hit, &shown.setup)),
             None => Exposure::FULL,
         };
-        self.lights
-            .shade(self.projection, self.camera, &hit, number, setup, exposure)
+        let scene = self.projection.scene;
+        self.lights.shade(scene, self.camera, &hit, shown, exposure)
     }
 
     /// The shadow on the floor, as black that covers a part of the background.
@@ -193,9 +203,10 @@ impl Painter<'_> {
         let layers = self.projection.blended_layers(tile);
         let farthest = self.farthest_shown(&layers, buffer);
         for (place, number) in layers.into_iter().enumerate() {
-            let Some(setup) = self.projection.screen_triangle(number) else {
+            let Some(shown) = ShownTriangle::new(self.projection, number) else {
                 continue;
             };
+            let setup = &shown.setup;
             let TileBuffer {
                 window,
                 depths,
@@ -206,7 +217,7 @@ impl Painter<'_> {
                 if place < farthest[at] || setup.depth(x, y) >= depths[at] {
                     return;
                 }
-                let over = self.sample(number, &setup, setup.weights(x, y));
+                let over = self.sample(&shown, setup.weights(x, y));
                 let below = light[at];
                 let alpha = over.w + below.w * (1.0 - over.w);
                 if alpha > 0.0 {

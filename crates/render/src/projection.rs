@@ -4,8 +4,10 @@ use glam::{Mat4, Vec3};
 
 use super::camera::Camera;
 use super::coverage::{SUBSAMPLES, ScreenCorner, ScreenTriangle, Window};
-use super::interpolate::InterpolatedPoint;
+use super::interpolate::{InterpolatedPoint, spread_of};
 use super::prepare::PreparedScene;
+use super::prepared_material::PreparedMaterial;
+use super::prepared_part::PreparedPart;
 
 /// Samples on each side of a tile. A multiple of 1, 2, 3 and 4, so that a tile holds whole pixels.
 pub(super) const TILE: usize = 96;
@@ -165,15 +167,40 @@ impl<'a> Projection<'a> {
     }
 }
 
-/// A visible point of a triangle, whose textures are filtered for the area of a pixel.
-pub(super) fn visible_point(
-    projection: &Projection<'_>,
-    number: u32,
-    weights: [f32; 3],
-) -> InterpolatedPoint {
-    let scene = projection.scene;
-    let on_screen = projection.pixels(&projection.corners(number));
-    InterpolatedPoint::new(scene, number, weights, on_screen)
+/// A triangle of a picture, with what is equal for all of its samples.
+pub(super) struct ShownTriangle<'a> {
+    pub(super) setup: ScreenTriangle,
+    pub(super) material: &'a PreparedMaterial,
+    part: &'a PreparedPart,
+    /// Its place in the part.
+    at: usize,
+    spread: [f32; 2],
+}
+
+impl<'a> ShownTriangle<'a> {
+    /// `None` if no part of it can be visible.
+    pub(super) fn new(projection: &Projection<'a>, number: u32) -> Option<ShownTriangle<'a>> {
+        let scene = projection.scene;
+        let (part, at) = scene.in_part(number);
+        let part = &scene.parts[part];
+        let material = &scene.materials[part.mesh.material as usize];
+        let corners = part.corners(at).map(|corner| projection.project(corner));
+        let is_double_sided = material.plain.double_sided;
+        let setup = ScreenTriangle::new(corners, is_double_sided, projection.samples)?;
+        let pixels = projection.pixels(&corners);
+        Some(ShownTriangle {
+            setup,
+            material,
+            part,
+            at,
+            spread: [0, 1].map(|set| spread_of(part, at, set, pixels)),
+        })
+    }
+
+    /// The point at `weights` of the corners, whose textures are filtered for the area of a pixel.
+    pub(super) fn point(&self, weights: [f32; 3]) -> InterpolatedPoint {
+        InterpolatedPoint::new(self.part, self.at, weights, self.spread)
+    }
 }
 
 /// As `f32::round`, which is a call of a function on machines that this is built for. Numbers must fit into an integer.

@@ -9,7 +9,8 @@ use std::f32::consts::PI;
 use super::camera::Camera;
 use super::coverage::ScreenTriangle;
 use super::interpolate::InterpolatedPoint;
-use super::projection::Projection;
+use super::prepare::PreparedScene;
+use super::projection::ShownTriangle;
 use super::scene::RenderAlpha;
 
 /// The interpolated normal, which points to the viewer's side.
@@ -72,15 +73,13 @@ impl Lights {
     /// The linear colour and alpha of a sample, as it is shown.
     pub(super) fn shade(
         &self,
-        projection: &Projection<'_>,
+        scene: &PreparedScene,
         camera: &Camera,
         hit: &InterpolatedPoint,
-        number: u32,
-        setup: &ScreenTriangle,
+        shown: &ShownTriangle<'_>,
         exposure: Exposure,
     ) -> Vec4 {
-        let scene = projection.scene;
-        let material = scene.material_of(number);
+        let material = shown.material;
         let base = hit.base_color(scene, material);
         let alpha = if material.plain.alpha == RenderAlpha::Blend {
             base.w.clamp(0.0, 1.0)
@@ -91,8 +90,8 @@ impl Lights {
             return base.truncate().extend(alpha);
         }
         let [occlusion, roughness, metallic] = hit.orm(scene, material).to_array();
-        let side = if setup.backside { -1.0 } else { 1.0 };
-        let normal = outward(hit, setup);
+        let side = if shown.setup.backside { -1.0 } else { 1.0 };
+        let normal = outward(hit, &shown.setup);
         let normal = hit.mapped_normal(scene, material, normal, side);
         let colour = base.truncate().max(Vec3::ZERO);
         let matter = MaterialSample {

@@ -2,7 +2,7 @@
 
 use glam::{Vec3, Vec4};
 
-use super::interpolate::InterpolatedPoint;
+use super::interpolate::{InterpolatedPoint, spread_of};
 use super::prepare::PreparedScene;
 use super::prepared_part::Attributes;
 use super::scene::RenderMaterial;
@@ -82,7 +82,10 @@ impl PreparedScene {
         let [a, b, c] = self.corners(triangle);
         let across = (b - a).cross(c - a);
         let spots = across.length().max(1e-20) / area;
-        let at = InterpolatedPoint::new(self, triangle, weights, spots);
+        let (part, place) = self.in_part(triangle);
+        let part = &self.parts[part];
+        let spread = [0, 1].map(|set| spread_of(part, place, set, spots));
+        let at = InterpolatedPoint::new(part, place, weights, spread);
         let smooth_normal = at.smooth_normal(across.normalize_or(Vec3::Y));
         let [occlusion, roughness, metallic] = at.orm(self, material).to_array();
         SurfacePoint {

@@ -182,6 +182,10 @@ pub(super) fn asset_moved(catalog: &Arc<Catalog>, asset: AssetId) {
         report(catalog);
         return;
     }
+    if catalog.known().assets.was_deleted(asset.0) {
+        report(catalog);
+        return;
+    }
     catalog.spawn(|shared| async move {
         if let Err(error) = refresh_asset(&shared, asset, Duration::ZERO).await {
             tracing::debug!(asset = %asset, error = %error, "could not request an asset that changed");

@@ -107,6 +107,7 @@ pub async fn rapids_of(catalog: &Arc<Catalog>, asset: AssetId) -> DriveResult<Ve
         let began = Instant::now();
         let records = shared.client.assets().rapid_models(asset, NOW);
         let records = send_with_deadline(&shared, records).await?;
+        shared.outbox.jobs().results_are(asset, &records);
         for record in &records {
             store_rapid(&shared, record, began);
         }

@@ -7,7 +7,7 @@ use crate::drive::mount::Mount;
 use crate::drive::ops::replace::replaced_by_next;
 use crate::drive::places::{DraftEntry, Node, Place as _, refusals};
 use crate::drive::tree::Tree;
-use crate::outbox::{self, Caller, DraftId, DraftKind, EntryId, Renamed, Replaced, SentEntry};
+use crate::outbox::{self, Caller, DraftId, DraftKind, EntryId, Renamed, Replaced};
 use crate::wire::UploadStatus;
 
 /// True for a draft that is an asset, or whose upload the service may have accepted.
@@ -15,27 +15,31 @@ pub fn is_frozen(tree: &Tree, draft: DraftId) -> bool {
     tree.catalog().asset_of_draft(draft).is_some() || tree.outbox().uploads().is_frozen(draft)
 }
 
-/// What became of a rename to the name of an uploaded loose file.
+/// What became of a rename to the name of a file beside the folder of its model.
 pub enum RenamedOver {
     /// Both have the same bytes: the new file is gone.
     Same,
-    /// The new file is the next version.
-    Version(Renamed),
+    /// The new file is the next version, or takes the place of a file that can still change.
+    Other(Renamed),
 }
 
-/// Renames a file to the name of an uploaded loose file.
-pub fn rename_over_sent(
+/// Renames a file to the name of one that is found beside the folder of its model.
+pub fn rename_over_beside(
     mount: &Mount,
     (source, from): (&Node, &outbox::Place),
     name: &str,
-    (standing, sent): (DraftEntry, SentEntry),
+    standing: DraftEntry,
     caller: &Caller,
 ) -> DriveResult<RenamedOver> {
     let Some((draft, entry)) = source.draft_entry().filter(|(_, it)| *it != EntryId::ROOT) else {
         return Err(DriveError::NotAFolder);
     };
+    // Both names are of one file.
+    if (draft, entry) == (standing.draft, standing.entry) {
+        return Ok(RenamedOver::Same);
+    }
     let flushed = mount.outbox().entries().flushed_len_and_hash(draft, entry);
-    if flushed.is_some_and(|(size, hash)| (size, Some(hash)) == (sent.size, sent.hash)) {
+    if flushed.is_some_and(|new| Some(new) == standing.len_and_hash(mount)) {
         match from {
             outbox::Place::Top(_) => mount.outbox().drafts().remove(draft)?,
             // The other files of that draft stay.
@@ -51,6 +55,15 @@ pub fn rename_over_sent(
         mount.inodes().relocate(source, standing.into());
         return Ok(RenamedOver::Same);
     }
+    let drafts = mount.outbox().drafts();
+    if !is_frozen(mount, standing.draft) {
+        let to = outbox::Place::In {
+            draft: standing.draft,
+            parent: EntryId::ROOT,
+            name: name.to_owned(),
+        };
+        return Ok(RenamedOver::Other(drafts.rename(from, &to, false, caller)?));
+    }
     let replaced = replaced_by_file(mount, standing)?;
     // It may be marked as the new version already, with the wish to delete the old one.
     let marked = mount
@@ -61,9 +74,8 @@ pub fn rename_over_sent(
     let replaced = marked
         .filter(|marked| marked.asset == replaced.asset)
         .unwrap_or(replaced);
-    let drafts = mount.outbox().drafts();
     let renamed = drafts.rename_to_version(from, name, &replaced, caller)?;
-    Ok(RenamedOver::Version(renamed))
+    Ok(RenamedOver::Other(renamed))
 }
 
 /// What the next version of an uploaded loose file replaces. Until the model is complete and the service has its files,

@@ -18,7 +18,6 @@ use crate::drive::posix::{Caller, process_of};
 use crate::drive::tree::Tree;
 use crate::drive::values::node::{Home, Model};
 use crate::outbox::model_of_loose_file;
-use crate::wire::AssetId;
 
 /// Names of the programs, without what follows the letters (`unison-2.52`).
 const MIRRORS: &[&str] = &["git", "lftp", "openrsync", "rclone", "rsync", "unison"];
@@ -41,13 +40,16 @@ pub fn note_lookup(tree: &Tree, folder: &Node, name: &str, found: Option<&Node>,
     {
         return;
     }
-    let is_sent = |node: &Node| {
+    let is_beside = |node: &Node| {
         let draft = node.draft_entry().map(|(draft, _)| draft);
-        draft.is_some_and(|draft| tree.catalog().asset_of_draft(draft).is_some())
+        draft.is_some_and(|draft| {
+            tree.catalog().asset_of_draft(draft).is_some()
+                || tree.outbox().drafts().file_beside(draft).is_some()
+        })
     };
     let found = match found {
         None => LooseLookup::Missing,
-        Some(node) if is_sent(node) => LooseLookup::Sent,
+        Some(node) if is_beside(node) => LooseLookup::Beside,
         Some(_) => return,
     };
     tree.deletions().was_looked_for(name, found, caller.pid);
@@ -69,9 +71,6 @@ pub async fn check_mirror(
     else {
         return Ok(Mirrored::No);
     };
-    let Some(asset) = mount.catalog().asset_of(home) else {
-        return Ok(Mirrored::No);
-    };
     let is_known = is_mirror(&caller.program());
     let looked_for = mount
         .deletions()
@@ -79,7 +78,7 @@ pub async fn check_mirror(
     if !is_known && looked_for.is_empty() {
         return Ok(Mirrored::No);
     }
-    let Some((loose, lookup)) = loose_file(mount, home, asset).await else {
+    let Some((loose, lookup)) = loose_file(mount, home).await else {
         return Ok(Mirrored::No);
     };
     let path = model_path(mount.catalog(), Model::Raw(home));
@@ -98,15 +97,18 @@ fn is_mirror(program: &str) -> bool {
     MIRRORS.contains(&&program[..end.unwrap_or(program.len())])
 }
 
-/// The name of the loose file that an uploaded model was made of, or may have been made of on another machine: its only file, if
+/// The name of the loose file that a model was made of, or may have been made of on another machine: its only file, if
 /// that has the name of the model. With it, what a lookup of that name finds here.
-async fn loose_file(
-    mount: &Arc<Mount>,
-    home: Home,
-    asset: AssetId,
-) -> Option<(String, LooseLookup)> {
+async fn loose_file(mount: &Arc<Mount>, home: Home) -> Option<(String, LooseLookup)> {
+    let Some(asset) = mount.catalog().asset_of(home) else {
+        let Home::Made(draft) = home else {
+            return None;
+        };
+        let name = mount.outbox().drafts().file_beside(draft)?;
+        return Some((name, LooseLookup::Beside));
+    };
     if let Some(record) = mount.outbox().uploads().sent_record(asset) {
-        return Some((record.loose_name()?, LooseLookup::Sent));
+        return Some((record.loose_name()?, LooseLookup::Beside));
     }
     let name = mount.catalog().asset(asset)?.name;
     let rows = Model::Raw(home).folder().rows(mount).await;

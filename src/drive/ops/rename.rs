@@ -11,19 +11,19 @@ use crate::drive::catalog::{
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
-use crate::drive::ops::again::{RenamedOver, rename_over_sent};
+use crate::drive::ops::again::{RenamedOver, rename_over_beside};
 use crate::drive::ops::remove::is_on_service;
 use crate::drive::ops::text::send_job;
 use crate::drive::places::{
     Container, DraftEntry, HeldPreset, ModelFolder, Node, PresetFolder, RawModels, Removal, child,
-    loose_row, refusals, sent_loose_file,
+    file_beside, loose_row, refusals,
 };
 use crate::drive::posix::{Caller, Ino, RenameMode};
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, JobPart, TextTarget};
 use crate::drive::values::names::HIDDEN_FOLDER;
 use crate::drive::values::node::{Home, ListingKind};
-use crate::outbox::{self, DraftId, DraftKind, EntryId, PresetFile, Renamed};
+use crate::outbox::{self, DraftId, DraftKind, EntryId, EntryKind, PresetFile, Renamed};
 
 pub async fn rename(
     mount: &Arc<Mount>,
@@ -90,15 +90,15 @@ async fn rename_draft_entry(
     check_target(mount, to, target_in, new_name, &source).await?;
     if target_in == Container::Drafts
         && RawModels::open_draft(mount, new_name).is_none()
-        && let Some(sent) = sent_loose_file(mount, new_name)
+        && let Some(standing) = file_beside(mount, new_name)
     {
         if noreplace {
             return Err(DriveError::Exists);
         }
         let moved = (&source, &place(source_in, name));
-        return match rename_over_sent(mount, moved, new_name, sent, &caller.for_outbox())? {
+        return match rename_over_beside(mount, moved, new_name, standing, &caller.for_outbox())? {
             RenamedOver::Same => Ok(()),
-            RenamedOver::Version(renamed) => {
+            RenamedOver::Other(renamed) => {
                 relocate(mount, &source, renamed);
                 Ok(())
             }
@@ -152,6 +152,27 @@ fn relocate(mount: &Mount, source: &Node, renamed: Renamed) {
     };
     // Also if both count as the same node: an entry keeps its identity in another draft, but is found in that draft alone.
     mount.inodes().relocate(source, new);
+    match source.removal() {
+        Removal::Entry(draft, _) if draft == renamed.draft => {}
+        _ => relocate_below(mount, renamed.draft, renamed.entry),
+    }
+}
+
+/// The entries below a folder that is in another draft now.
+fn relocate_below(mount: &Mount, draft: DraftId, folder: EntryId) {
+    let mut folders = vec![folder];
+    while let Some(folder) = folders.pop() {
+        // A file has none.
+        let children = mount.outbox().entries().children(draft, folder);
+        for child in children.unwrap_or_default() {
+            let entry = child.id;
+            let moved = Node::from(DraftEntry { draft, entry });
+            mount.inodes().relocate(&moved, moved.clone());
+            if child.kind == EntryKind::Folder {
+                folders.push(entry);
+            }
+        }
+    }
 }
 
 fn loose_row_of_kind(tree: &Tree, draft: DraftId) -> Option<Node> {

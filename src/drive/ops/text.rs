@@ -15,6 +15,7 @@ use crate::drive::places::HeldPreset;
 use crate::drive::posix::Caller;
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{DropFolder, JobPart, TextTarget};
+use crate::wire::UploadStatus;
 
 /// Handles a `close`, of which there is one per duplicate of the handle.
 pub async fn flush_text(tree: &Arc<Tree>, text: &TextBuffer, caller: &Caller) -> DriveResult<()> {
@@ -64,6 +65,7 @@ pub async fn send_job(tree: &Arc<Tree>, folder: DropFolder, name: String) -> Dri
             let node = folder.entry(&name, JobPart::Text).into();
             noted_node(&shared, &node, found)?;
         }
+        tell_what_is_known(&shared, &folder);
         let sent = shared
             .outbox()
             .jobs()
@@ -73,6 +75,16 @@ pub async fn send_job(tree: &Arc<Tree>, folder: DropFolder, name: String) -> Dri
         noted_node(&shared, &node, sent.map(|_| ()).map_err(DriveError::from))
     })
     .await
+}
+
+/// An asset that was complete stays so: the job need not ask for it.
+fn tell_what_is_known(tree: &Tree, folder: &DropFolder) {
+    if let DropFolder::Optimize(asset) | DropFolder::AssetEmbeds(asset) = folder
+        && let Some(known) = tree.catalog().asset(*asset)
+        && known.state == UploadStatus::Complete
+    {
+        tree.outbox().jobs().asset_is_complete(*asset);
+    }
 }
 
 async fn send_preset(tree: &Arc<Tree>, name: String, bytes: Vec<u8>) -> DriveResult<()> {

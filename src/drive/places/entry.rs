@@ -69,9 +69,11 @@ impl Place for DraftEntry {
 
     /// A loose file that was sent keeps its name in `rawmodels/`.
     fn other_path(&self, tree: &Tree) -> Option<String> {
-        let asset = tree.catalog().asset_of_draft(self.draft)?;
-        let record = tree.outbox().uploads().sent_record(asset)?;
-        Some(format!("/rawmodels/{}", record.loose_name()?))
+        let name = match tree.catalog().asset_of_draft(self.draft) {
+            Some(asset) => tree.outbox().uploads().sent_record(asset)?.loose_name(),
+            None => tree.outbox().drafts().file_beside(self.draft),
+        };
+        Some(format!("/rawmodels/{}", name?))
     }
 
     async fn attributes(&self, tree: &Arc<Tree>) -> DriveResult<Attributes> {
@@ -199,6 +201,17 @@ impl DraftEntry {
         entries.find(|sent| sent.id == self.entry).cloned()
     }
 
+    /// Its length and checksum; `None` if a part of it is not on the disk yet.
+    pub fn len_and_hash(&self, tree: &Tree) -> Option<(u64, String)> {
+        let sent = || {
+            let sent = self.sent(tree)?;
+            Some((sent.size, sent.hash?))
+        };
+        let entries = tree.outbox().entries();
+        let staged = entries.flushed_len_and_hash(self.draft, self.entry);
+        staged.or_else(sent)
+    }
+
     fn is_copied_again(&self, tree: &Tree, flags: OpenFlags) -> bool {
         let sent = self.sent(tree);
         sent.is_some_and(|sent| can_be_compared(&sent, flags))
@@ -218,7 +231,8 @@ impl DraftEntry {
             let record = records.find(|record| record.draft == self.draft);
             record.is_some_and(|record| record.loose_file().is_some())
         };
-        draft.is_some_and(|draft| draft.kind == DraftKind::LooseFile) || sent()
+        let is_beside = || tree.outbox().drafts().file_beside(self.draft).is_some();
+        draft.is_some_and(|draft| draft.kind == DraftKind::LooseFile) || is_beside() || sent()
     }
 }
 
@@ -241,8 +255,12 @@ fn loose_entry(tree: &Tree, draft: DraftId) -> Option<EntryInfo> {
     children.into_iter().next()
 }
 
-/// The sent entry of a loose file. The name resolves for as long as the asset exists.
-pub fn sent_loose_file(tree: &Tree, name: &str) -> Option<(DraftEntry, SentEntry)> {
+/// A file that is found in `rawmodels/` beside the folder of its model, and is not listed there: the loose file that was copied
+/// in, or one that a command has copied in. The name resolves for as long as the draft or its asset exists.
+pub fn file_beside(tree: &Tree, name: &str) -> Option<DraftEntry> {
+    if let Some((draft, entry)) = tree.outbox().drafts().find_file_beside(name) {
+        return Some(DraftEntry::new(draft, entry));
+    }
     let records = tree.outbox().uploads().sent_records();
     // A record leaves a moment after its asset was deleted.
     let is_it = |record: &&Arc<SentRecord>| {
@@ -252,7 +270,7 @@ pub fn sent_loose_file(tree: &Tree, name: &str) -> Option<(DraftEntry, SentEntry
     // A new version has the name of the one that it is going to replace.
     let record = records.iter().rev().find(is_it)?;
     let (_, sent) = record.loose_file()?;
-    Some((DraftEntry::new(record.draft, sent.id), sent.clone()))
+    Some(DraftEntry::new(record.draft, sent.id))
 }
 
 fn entry_row(draft: DraftId, info: &EntryInfo) -> Row {

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use async_trait::async_trait;
 
 use super::attributes::changed;
-use super::entry::{loose_row, sent_loose_file};
+use super::entry::{file_beside, loose_row};
 use super::errors::{error_row, is_error_file};
 use super::model::ModelFolder;
 use super::mount_status::recovered_sentence;
@@ -123,7 +123,7 @@ impl RawModels {
             return Ok(node);
         }
         // The name of a loose file resolves, unlisted, as long as its asset exists.
-        if let Some((entry, _)) = sent_loose_file(tree, name) {
+        if let Some(entry) = file_beside(tree, name) {
             return Ok(entry.into());
         }
         asked?;
@@ -170,7 +170,7 @@ impl RawModels {
                 node.draft_entry().map(|(draft, _)| draft)
             }
             Some(_) => None,
-            None => sent_loose_file(tree, name).map(|(entry, _)| entry.draft),
+            None => file_beside(tree, name).map(|entry| entry.draft),
         }
     }
 }

@@ -170,6 +170,20 @@ impl Draft {
         (self.kind == DraftKind::LooseFile).then(|| self.name.clone())
     }
 
+    /// The file that is found in `rawmodels/` beside the folder that a command has made: its only file, if it has the name of
+    /// the model, as in [`SentRecord::loose_file`]. A new version is sent by a command alone, and has none.
+    pub fn file_beside(&self) -> Option<(&str, EntryId)> {
+        let is_first = self.by_command && self.replaces.is_none();
+        let children = self.tree.root().folder()?;
+        let mut children = children.iter().filter(|_| is_first);
+        let (Some((name, entry)), None) = (children.next(), children.next()) else {
+            return None;
+        };
+        let is_file = self.tree.node(*entry)?.file().is_some();
+        let is_named = names::model_of_loose_file(name) == Some(self.model_name());
+        (is_file && is_named).then_some((name.as_str(), *entry))
+    }
+
     /// The name of the asset that it becomes.
     pub fn model_name(&self) -> &str {
         match (&self.replaces, self.kind) {

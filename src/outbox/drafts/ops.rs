@@ -61,6 +61,21 @@ impl Drafts {
         found.map(|(id, _)| *id)
     }
 
+    /// The file of that name that is found in `rawmodels/` beside the folder of a draft.
+    pub fn find_file_beside(&self, name: &str) -> Option<(DraftId, EntryId)> {
+        let memory = self.parts.memory();
+        let draft = *memory.state.top.get(names::model_of_loose_file(name)?)?;
+        let (found, entry) = memory.state.drafts.get(&draft)?.file_beside()?;
+        (found == name).then_some((draft, entry))
+    }
+
+    /// The name of the file that is found in `rawmodels/` beside the folder of a draft.
+    pub fn file_beside(&self, draft: DraftId) -> Option<String> {
+        let memory = self.parts.memory();
+        let (name, _) = memory.state.drafts.get(&draft)?.file_beside()?;
+        Some(name.to_owned())
+    }
+
     /// Makes an empty draft folder. Durable on return.
     pub fn create(&self, name: &str, mode: u32, caller: &Caller) -> OutboxResult<DraftInfo> {
         names::check_new(name)?;

@@ -53,9 +53,9 @@ pub async fn tagged_models(
     asset: AssetId,
     priority: Priority,
 ) -> Result<TaggedModels, ClientError> {
-    let mut models = parts.client.assets().rapid_models(asset, priority).await?;
-    models.sort_by_key(|model| std::cmp::Reverse(model.id));
-    let untagged = models.iter_mut().filter(|model| model.tags.is_empty());
+    let models = parts.client.assets().rapid_models(asset, priority).await?;
+    let mut models = TaggedModels::newest_first(models);
+    let untagged = models.0.iter_mut().filter(|model| model.tags.is_empty());
     for model in untagged.take(ASKED_ONE_BY_ONE) {
         match parts.client.rapids().get(model.id, priority).await {
             Ok(whole) => *model = whole,
@@ -63,5 +63,5 @@ pub async fn tagged_models(
             Err(error) => return Err(error),
         }
     }
-    Ok(TaggedModels(models))
+    Ok(models)
 }

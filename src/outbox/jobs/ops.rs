@@ -21,7 +21,7 @@ use crate::outbox::journal::forms::Blob;
 use crate::outbox::moment::Moment;
 use crate::outbox::texts::{check_length, is_sendable};
 use crate::outbox::{failpoint, names};
-use crate::wire::{AssetId, OptimizerConfig, RapidId};
+use crate::wire::{AssetId, OptimizerConfig, RapidId, RapidModel};
 
 /// Whether a text that was sent before is sent again, which pays again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,6 +119,21 @@ impl Jobs {
     pub fn create(&self, folder: &JobFolder, name: &str, caller: &Caller) -> OutboxResult<()> {
         let maker = Maker::of(caller, self.parts.config.owner);
         self.keep(folder, name, b"", maker)
+    }
+
+    /// Jobs that are sent soon need not ask whether this asset is complete.
+    pub fn asset_is_complete(&self, asset: AssetId) {
+        self.parts.own.recent.complete.keep(asset, ());
+    }
+
+    /// The same for the results of an asset, as the service has just listed them.
+    pub fn results_are(&self, asset: AssetId, results: &[RapidModel]) {
+        // A list may omit the tags.
+        if results.iter().any(|model| model.tags.is_empty()) {
+            return;
+        }
+        let models = Arc::new(TaggedModels::newest_first(results.to_vec()));
+        self.parts.own.recent.results.keep(asset, models);
     }
 
     /// Stores the text of a job file. Local; durable on return; sends nothing.

@@ -17,6 +17,7 @@ use crate::wire::{AssetId, OptimizerConfig, PresetId};
 const IS_RECENT: Duration = Duration::from_secs(5);
 
 /// A preset of the account or of the service.
+#[derive(Clone)]
 pub struct KnownPreset {
     pub id: PresetId,
     pub name: String,
@@ -30,6 +31,7 @@ pub struct KnownPreset {
 pub struct RecentLists {
     /// By how often presets were changed here when they were requested.
     pub presets: Recent<u64, Arc<[KnownPreset]>>,
+    pub factory_presets: Recent<(), Arc<[KnownPreset]>>,
     /// The assets that were complete. They stay so; one that is deleted is refused when its job is sent.
     pub complete: Recent<AssetId, ()>,
     /// The results of each asset.

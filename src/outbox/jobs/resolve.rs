@@ -1,5 +1,6 @@
 //! Resolves the settings of a job: presets by id, by name, or by a configuration that equals that of a known preset.
-//! The lists are fetched right before, because presets change; only that no preset has a configuration is believed for some seconds.
+//! The lists are fetched right before, because presets of the account change. Those of the service,
+//! and that no preset has a configuration, are believed for some seconds.
 
 use std::sync::Arc;
 
@@ -45,8 +46,8 @@ impl PresetLookup {
         match settings {
             Settings::PresetId(id) => Ok(OptimizeSettings::Preset(*id)),
             Settings::Config(config) => {
-                if self.had_no_preset_like(parts, config) {
-                    return Ok(OptimizeSettings::Config(config.clone()));
+                if let Some(settings) = settled_lately(parts, config) {
+                    return Ok(settings);
                 }
                 let known = self.known(parts).await?;
                 // A preset with an unsaved change may have another configuration when the job runs.
@@ -81,6 +82,9 @@ impl PresetLookup {
         match settings {
             OptimizeSettings::Config(config) => Ok(Some(config.clone())),
             OptimizeSettings::Preset(id) => {
+                if let Some(config) = factory_config(parts, *id) {
+                    return Ok(Some(config));
+                }
                 let known = self.known(parts).await?.iter();
                 let mut configs = known.filter(|preset| preset.id == *id);
                 Ok(configs.next().map(|preset| preset.config.clone()))
@@ -116,13 +120,26 @@ impl PresetLookup {
         }
         Ok(self.known.as_deref().unwrap_or_default())
     }
+}
 
-    /// True if no preset had this configuration a moment ago. The reverse would need a new look: the preset may have changed
-    /// since.
-    fn had_no_preset_like(&self, parts: &JobParts, config: &OptimizerConfig) -> bool {
-        let known = parts.own.recent.presets.get(&parts.events.preset_changes());
-        known.is_some_and(|known| known.iter().all(|it| !it.config.meaning_eq(config)))
+/// The settings that a configuration means, if they are the same as a moment ago. A preset of the account may have been changed
+/// since.
+fn settled_lately(parts: &JobParts, config: &OptimizerConfig) -> Option<OptimizeSettings> {
+    let recent = &parts.own.recent.presets;
+    let known = recent.get(&parts.events.preset_changes())?;
+    let same = known.iter().find(|preset| preset.config.meaning_eq(config));
+    match same {
+        None => Some(OptimizeSettings::Config(config.clone())),
+        Some(preset) if !preset.is_own => Some(OptimizeSettings::Preset(preset.id)),
+        Some(_) => None,
     }
+}
+
+/// The configuration of a preset of the service.
+fn factory_config(parts: &JobParts, id: PresetId) -> Option<OptimizerConfig> {
+    let known = parts.own.recent.factory_presets.get(&())?;
+    let found = known.iter().find(|preset| preset.id == id)?;
+    Some(found.config.clone())
 }
 
 /// Saves the text of a preset that a job uses.
@@ -143,22 +160,31 @@ async fn save_first(parts: &JobParts, preset: &str, file: &str) -> Result<(), Un
 /// The user's presets, then those of the service: of two with one name the user's is used.
 async fn all_presets(parts: &JobParts) -> Result<Vec<KnownPreset>, ClientError> {
     let own = parts.client.presets().list(Priority::Interactive).await?;
-    let factory = parts
-        .client
-        .presets()
-        .factory(Priority::Interactive)
-        .await?;
     let own = own.into_iter().map(|it| KnownPreset {
         id: it.id,
         name: it.name,
         config: it.config,
         is_own: true,
     });
-    let factory = factory.into_iter().map(|it| KnownPreset {
+    let factory = factory_presets(parts).await?;
+    Ok(own.chain(factory.iter().cloned()).collect())
+}
+
+/// The presets of the service. They do not change while it runs.
+async fn factory_presets(parts: &JobParts) -> Result<Arc<[KnownPreset]>, ClientError> {
+    if let Some(lately) = parts.own.recent.factory_presets.get(&()) {
+        return Ok(lately);
+    }
+    let calls = parts.client.presets();
+    let listed = calls.factory(Priority::Interactive).await?.into_iter();
+    let listed = listed.map(|it| KnownPreset {
         id: it.id,
         name: it.name,
         config: it.config,
         is_own: false,
     });
-    Ok(own.chain(factory).collect())
+    let listed: Arc<[_]> = listed.collect();
+    let recent = &parts.own.recent.factory_presets;
+    recent.keep((), Arc::clone(&listed));
+    Ok(listed)
 }

@@ -7,6 +7,11 @@ use crate::wire::{NOTE_PREFIX, RapidId, RapidModel};
 pub struct TaggedModels(pub Vec<RapidModel>);
 
 impl TaggedModels {
+    pub fn newest_first(mut models: Vec<RapidModel>) -> TaggedModels {
+        models.sort_by_key(|model| std::cmp::Reverse(model.id));
+        TaggedModels(models)
+    }
+
     /// The best model with one of the tags: by the order of the tags, then one that did not fail, then the newest.
     pub fn find(&self, tags: &[&str]) -> Option<RapidId> {
         let rank = |model: &RapidModel| {

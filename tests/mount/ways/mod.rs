@@ -11,6 +11,7 @@ mod extremes;
 mod failing;
 mod interrupted;
 mod killed;
+mod killed_commands;
 mod leaving;
 mod lost_replies;
 mod mirrors;

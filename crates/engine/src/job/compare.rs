@@ -30,8 +30,7 @@ pub(super) fn draw_source(
     let output_dir = job.output_dir.clone();
     let overview = pictures.write_overview_and_thumbnail(&output_dir)?;
     job.written.extend(overview);
-    let views = pictures.write_views(&output_dir, format)?;
-    job.written.extend(views);
+    write_views(&pictures, format, job)?;
     job.metrics.lap("render");
     Ok(pictures)
 }
@@ -136,10 +135,23 @@ fn write_pictures(
     format: &str,
     job: &mut JobContext<'_>,
 ) -> Result<(), EngineError> {
-    job.written
-        .extend(result.write_views(&job.output_dir, format)?);
+    write_views(result, format, job)?;
     job.written
         .extend(write_heat_maps(comparison, &job.output_dir, format)?);
+    Ok(())
+}
+
+/// Writes the six views of a model: large ones for the page of a service.
+fn write_views(
+    model: &ModelPictures,
+    prefix: &str,
+    job: &mut JobContext<'_>,
+) -> Result<(), EngineError> {
+    let written = match job.pictures {
+        Pictures::Shown => model.write_views(&job.output_dir, prefix)?,
+        Pictures::Drawn | Pictures::Skipped => model.write_large_views(&job.output_dir, prefix)?,
+    };
+    job.written.extend(written);
     Ok(())
 }
 
@@ -189,9 +201,7 @@ fn write_pictures_of_job(
         job.written.extend(overview);
         job.written.extend(result.write_turntable(&job.output_dir)?);
     }
-    job.written
-        .extend(source.write_views(&job.output_dir, "original")?);
-    Ok(())
+    write_views(source, "original", job)
 }
 
 /// The export as our own importer reads it; `None`, with a warning, if it cannot be read.

@@ -103,10 +103,11 @@ fn no_scaling() -> f64 {
 /// Whether a job draws pictures of its model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Pictures {
-    /// Thumbnail, six views, and for exports a turntable, differences and scores.
+    /// Thumbnail, six large views, and for exports a turntable, differences and scores.
     #[default]
     Drawn,
-    /// As [`Pictures::Drawn`], with `before-after.png` (source and result side by side) instead of the turntable.
+    /// As [`Pictures::Drawn`], but the views are those that were compared, of half the size, and `before-after.png` (source
+    /// and result side by side) replaces the turntable.
     Shown,
     /// No pictures.
     Skipped,

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use super::super::error::EngineError;
 use super::super::render::{Picture, RenderSettings, View};
 use super::{
-    ModelPictures, OVERVIEW_NAME, PICTURE_SIZE, RENDERS_FOLDER, THUMBNAIL_LIGHTS, THUMBNAIL_NAME,
-    TURNTABLE_FOLDER, lights_for,
+    LARGE_SIZE, ModelPictures, OVERVIEW_NAME, PICTURE_SIZE, RENDERS_FOLDER, THUMBNAIL_LIGHTS,
+    THUMBNAIL_NAME, TURNTABLE_FOLDER, lights_for,
 };
 use assetfs_render::compare::Comparison;
 
@@ -20,7 +20,7 @@ impl ModelPictures {
         &self,
         output_dir: &Path,
     ) -> Result<Vec<String>, EngineError> {
-        let picture = self.picture_for_people(2 * PICTURE_SIZE, THUMBNAIL_LIGHTS / 2);
+        let picture = self.picture_for_people(LARGE_SIZE, THUMBNAIL_LIGHTS / 2);
         let overview = format!("{RENDERS_FOLDER}/{OVERVIEW_NAME}");
         make_folder(&output_dir.join(RENDERS_FOLDER))?;
         picture.write_jpeg(&output_dir.join(&overview))?;
@@ -64,8 +64,8 @@ impl ModelPictures {
             .collect()
     }
 
-    /// Writes `renders/<prefix>-<view>.png` into a job's output folder; returns the names below that folder. The prefix
-    /// is the format, or `original` for the source next to its result.
+    /// Writes the six views as they were compared, `renders/<prefix>-<view>.png`, into a job's output folder; returns the
+    /// names. The prefix is the format, or `original` for the source next to its result.
     pub fn write_views(&self, output_dir: &Path, prefix: &str) -> Result<Vec<String>, EngineError> {
         let pictures = self
             .pictures
@@ -73,6 +73,29 @@ impl ModelPictures {
             .filter(|(view, _)| !view.is_inside())
             .map(|(view, picture)| (format!("{prefix}-{}.png", view.name()), picture));
         write_all(output_dir, RENDERS_FOLDER, pictures.collect())
+    }
+
+    /// As [`ModelPictures::write_views`], in pictures for looking at, which are drawn for this. One is drawn after the other,
+    /// because each needs 34 MB; its tiles are drawn in parallel.
+    pub fn write_large_views(
+        &self,
+        output_dir: &Path,
+        prefix: &str,
+    ) -> Result<Vec<String>, EngineError> {
+        let settings = RenderSettings {
+            size: LARGE_SIZE,
+            ..RenderSettings::default()
+        };
+        make_folder(&output_dir.join(RENDERS_FOLDER))?;
+        View::SIX
+            .into_iter()
+            .map(|view| {
+                let name = format!("{RENDERS_FOLDER}/{prefix}-{}.png", view.name());
+                let picture = self.scene.render(view, &self.bounds, &settings);
+                picture.write_png(&output_dir.join(&name))?;
+                Ok(name)
+            })
+            .collect()
     }
 
     /// Writes `<folder>/render_<n>.png`, the views of this result, and `<folder>/diff_<n>.png`, how they differ from the

@@ -41,9 +41,12 @@ const NOTHING: BoundingBox = BoundingBox {
     high: glam::Vec3::splat(0.5),
 };
 
-/// Pixels on each side of a job's pictures. Unoptimized code renders ten times slower and is only used for tests, so
+/// Pixels on each side of the pictures that are compared. Unoptimized code renders ten times slower and is only used for tests, so
 /// it renders a quarter of the pixels.
 pub const PICTURE_SIZE: usize = if cfg!(debug_assertions) { 256 } else { 512 };
+
+/// Pixels on each side of pictures for looking at: the overview, and the views that the page shows large.
+pub const LARGE_SIZE: usize = 2 * PICTURE_SIZE;
 
 /// Number of sky lights in thumbnails.
 const THUMBNAIL_LIGHTS: usize = if cfg!(debug_assertions) { 4 } else { 32 };

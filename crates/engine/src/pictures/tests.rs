@@ -38,7 +38,7 @@ fn pictures_have_the_names_of_the_service() {
     let [overview, thumbnail] = overview.unwrap().try_into().unwrap();
     assert_eq!(overview, "renders/overview.jpg");
     let large = image::open(dir.path().join(&overview)).unwrap();
-    assert_eq!(large.width(), 2 * PICTURE_SIZE as u32);
+    assert_eq!(large.width(), LARGE_SIZE as u32);
     names.push(thumbnail);
     assert_eq!(names[0], "renders/original-back.png");
     assert_eq!(names[11], "renders/glb-top__diff.png");
@@ -46,6 +46,30 @@ fn pictures_have_the_names_of_the_service() {
         let image = image::open(dir.path().join(&name)).unwrap();
         let size = PICTURE_SIZE as u32;
         assert_eq!((image.width(), image.height()), (size, size), "{name}");
+    }
+}
+
+#[test]
+fn large_views_show_what_was_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    let pictures = ModelPictures::draw(&chair());
+    let names = pictures.write_large_views(dir.path(), "glb").unwrap();
+    assert_eq!(names.len(), View::SIX.len());
+    for (view, name) in View::SIX.into_iter().zip(&names) {
+        assert_eq!(*name, format!("renders/glb-{}.png", view.name()));
+        let large = image::open(dir.path().join(name)).unwrap().into_rgb8();
+        assert_eq!(large.width(), LARGE_SIZE as u32);
+        let side = PICTURE_SIZE as u32;
+        let small = image::imageops::resize(&large, side, side, FilterType::Triangle);
+        let compared = pictures.view(view).unwrap().rgba.chunks_exact(4);
+        let apart = small.pixels().zip(compared).map(|(one, other)| {
+            let channels = one.0.iter().zip(other);
+            channels
+                .map(|(one, other)| u32::from(one.abs_diff(*other)))
+                .sum::<u32>()
+        });
+        let mean = f64::from(apart.sum::<u32>()) / f64::from(side * side * 3);
+        assert!(mean < 4.0, "{name}: {mean}");
     }
 }
 

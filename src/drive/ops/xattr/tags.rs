@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::client::MAX_PER_PAGE;
 use crate::drive::catalog::{
-    FlightKey, keep_for_good, refresh_asset, refresh_listing, refresh_rapid, send_with_deadline,
-    subject_of, write_tags,
+    FlightKey, found, keep_for_good, refresh_asset, refresh_listing, refresh_rapid,
+    send_with_deadline, subject_of, write_tags,
 };
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::ops::command::{TagChange, tag_of};
 use crate::drive::places::{Node, refusals};
 use crate::drive::tree::Tree;
 use crate::drive::values::known::KnownTag;
-use crate::drive::values::node::ListingKind;
+use crate::drive::values::node::{Family, ListingKind};
 use crate::wire::{AssetUpdate, ModelId, TagId};
 
 /// The id of a tag that was added here, until the service lists it.
@@ -44,7 +45,7 @@ pub(super) async fn set_tags(tree: &Arc<Tree>, node: &Node, value: &[u8]) -> Dri
 }
 
 /// Adds and removes tags; a model that has them so already costs no request but those of the list of models. A tag whose
-/// id is not known, because it was added here, is looked up before it is removed.
+/// id is not known, because it was added here, is looked up before it is removed: for many models by one search.
 pub(in crate::drive::ops) async fn change_tags(
     tree: &Arc<Tree>,
     subject: ModelId,
@@ -60,11 +61,9 @@ pub(in crate::drive::ops) async fn change_tags(
         None => fresh_tags(tree, subject).await?,
     };
     let is_removed = |tag: &KnownTag| change.removed.contains(&tag.name);
-    if before
-        .iter()
-        .any(|tag| is_removed(tag) && tag.id == UNKNOWN_ID)
-    {
-        before = fresh_tags(tree, subject).await?;
+    let mut removed = before.iter().filter(|tag| is_removed(tag));
+    if let Some(unknown) = removed.find(|tag| tag.id == UNKNOWN_ID) {
+        before = tags_with_ids(tree, subject, &unknown.name.clone()).await?;
     }
     let kept = before.iter().filter(|tag| !is_removed(tag));
     let mut wanted: Vec<String> = kept.map(|tag| tag.name.clone()).collect();
@@ -146,6 +145,43 @@ async fn add_tags(tree: &Tree, subject: ModelId, tags: Vec<String>) -> DriveResu
             send_with_deadline(catalog, client.rapids().add_tags(rapid, &tags)).await
         }
     }
+}
+
+/// The tags of a model with their ids, one of which is not known. A search for that tag gives its ids on all models.
+async fn tags_with_ids(
+    tree: &Arc<Tree>,
+    subject: ModelId,
+    unknown: &str,
+) -> DriveResult<Vec<KnownTag>> {
+    let family = match subject {
+        ModelId::Asset(_) => Family::Raw,
+        ModelId::Rapid(_) => Family::Rapid,
+    };
+    if is_searched(tree, family, unknown) {
+        let query = format!("\"{unknown}\"").into();
+        if let Err(error) = found(tree.catalog(), family, &query).await {
+            tracing::debug!(%error, "the ids of a tag could not be searched for");
+        }
+        let known = known_tags(tree, subject).unwrap_or_default();
+        let is_known = |tag: &KnownTag| tag.name == unknown && tag.id != UNKNOWN_ID;
+        if known.iter().any(is_known) {
+            return Ok(known);
+        }
+    }
+    fresh_tags(tree, subject).await
+}
+
+/// Whether a search for a tag has fewer pages than there are models on which its id is not known.
+fn is_searched(tree: &Tree, family: Family, tag: &str) -> bool {
+    let known = tree.catalog().known();
+    let tags: Vec<&KnownTag> = match family {
+        Family::Raw => known.assets.rows().flat_map(|row| &row.tags).collect(),
+        Family::Rapid => known.rapids.rows().flat_map(|row| &row.tags).collect(),
+    };
+    let of_name = tags.into_iter().filter(|it| it.name == tag);
+    let ids: Vec<TagId> = of_name.map(|it| it.id).collect();
+    let unknown = ids.iter().filter(|id| **id == UNKNOWN_ID).count();
+    !tag.contains('"') && unknown > ids.len().div_ceil(MAX_PER_PAGE as usize)
 }
 
 async fn fresh_tags(tree: &Arc<Tree>, subject: ModelId) -> DriveResult<Vec<KnownTag>> {

@@ -3,8 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use assetfs_formats::printable::printable;
 use assetfs_formats::references::Reference;
 use assetfs_formats::resolve::{Found, ModelFiles};
+use assetfs_formats::shell::shell_quoted;
 use assetfs_formats::{self as formats, Kind, Parts, extension};
 
 use crate::outbox::names::{has_references, is_junk_path, is_self_contained, stem};
@@ -13,6 +15,9 @@ use crate::outbox::names::{has_references, is_junk_path, is_self_contained, stem
 const SHOWN: usize = 4;
 /// Maximum number of other files that a command names for each model of a zip.
 const OTHERS_SHOWN: usize = 12;
+
+/// Length of the longest command that is shown, in bytes.
+const MAX_COMMAND_LEN: usize = 1000;
 
 /// A file of the folder.
 #[derive(Debug, Clone, Copy)]
@@ -53,12 +58,16 @@ impl SeveralModels {
     }
 
     /// The same for the members of a zip, which are shown in the folder of its model, where nothing can be moved. What they
-    /// refer to is not read, so each model gets all files that are no models.
+    /// refer to is not read, so each model gets all files that are no models. `None` also if a name leads out of the zip: the
+    /// import refuses it, and a command with that name would take another file.
     pub fn in_zip(zip: &str, members: &[(String, u64)]) -> Option<SeveralModels> {
         let is_file = |path: &str| !path.ends_with('/') && !is_junk_path(path);
         let members = members.iter().filter(|(path, _)| is_file(path));
         let members: Vec<(&str, u64)> =
             members.map(|(path, size)| (path.as_str(), *size)).collect();
+        if members.iter().any(|(path, _)| leads_out(path)) {
+            return None;
+        }
         let (read, unread) = read_and_unread(members.iter().copied(), &BTreeSet::new())?;
         let others = members.iter().map(|(path, _)| *path);
         let others: Vec<&str> = others.filter(|path| !is_counted(path)).collect();
@@ -76,12 +85,13 @@ impl SeveralModels {
             None => ("one folder", "the folder"),
             Some(zip) => (zip.as_str(), "the folder of its model"),
         };
-        format!(
+        let sentence = format!(
             "{} models are in {place}, and only {} is read; to make a model of each, run this in {folder}: {}",
             self.unread.len() + 1,
             self.read,
             self.command
-        )
+        );
+        printable(&sentence).into_owned()
     }
 }
 
@@ -109,24 +119,45 @@ fn read_and_unread<'a>(
 /// The commands that copy each model, with the files that it may refer to.
 fn copying(models: &[&str], others: &[&str]) -> String {
     if models.len() > SHOWN || others.len() > OTHERS_SHOWN {
-        return "mkdir ../NAME && cp FILES ../NAME/, for each model with its files".to_owned();
+        return in_words("cp");
     }
     let steps = models.iter().map(|model| {
         if is_self_contained(model) && !has_references(model) {
-            return format!("cp {} ../", quoted(model));
+            return format!("cp {} ../", shell_quoted(model));
         }
         let folder = folder_for(model);
-        let files = [model].into_iter().chain(others).map(|file| quoted(file));
+        let files = [model]
+            .into_iter()
+            .chain(others)
+            .map(|file| shell_quoted(file));
         let files: Vec<String> = files.collect();
         format!("mkdir {folder} && cp {} {folder}/", files.join(" "))
     });
-    steps.collect::<Vec<String>>().join(" && ")
+    short(steps.collect(), "cp")
+}
+
+/// The steps in one line, or what they do if that is too long. `tool` brings the files to their folder.
+fn short(steps: Vec<String>, tool: &str) -> String {
+    let command = steps.join(" && ");
+    match command.len() <= MAX_COMMAND_LEN {
+        true => command,
+        false => in_words(tool),
+    }
+}
+
+fn in_words(tool: &str) -> String {
+    format!("mkdir ../NAME && {tool} FILES ../NAME/, for each model with its files")
+}
+
+/// Whether the name of a member of a zip is not one of a file in its folder.
+fn leads_out(path: &str) -> bool {
+    path.starts_with(['/', '\\']) || path.split(['/', '\\']).any(|part| part == "..")
 }
 
 /// The folder beside the present one that is named after a model.
 fn folder_for(model: &str) -> String {
     let name = model.rsplit('/').next().unwrap_or(model);
-    quoted(&format!("../{}", stem(name)))
+    shell_quoted(&format!("../{}", stem(name)))
 }
 
 fn is_counted(path: &str) -> bool {
@@ -176,14 +207,14 @@ impl<'a> NamedFiles<'a> {
 
     fn command(&self, unread: &[&'a str], read: &'a str) -> String {
         if unread.len() > SHOWN {
-            return "mkdir ../NAME && mv FILES ../NAME/, for each model with its files".to_owned();
+            return in_words("mv");
         }
         let mut steps: Vec<String> = Vec::new();
         let mut alone = Vec::new();
         for model in unread {
             let files = self.with_named(model);
             if files.len() == 1 && is_self_contained(model) {
-                alone.push(quoted(model));
+                alone.push(shell_quoted(model));
                 continue;
             }
             let others = unread.iter().filter(|other| *other != model);
@@ -197,7 +228,7 @@ impl<'a> NamedFiles<'a> {
                 files.into_iter().partition(|file| of_others.contains(file));
             for (tool, files) in [("cp", shared), ("mv", own)] {
                 if !files.is_empty() {
-                    let files: Vec<String> = files.into_iter().map(quoted).collect();
+                    let files: Vec<String> = files.into_iter().map(shell_quoted).collect();
                     steps.push(format!("{tool} {} {folder}/", files.join(" ")));
                 }
             }
@@ -205,15 +236,6 @@ impl<'a> NamedFiles<'a> {
         if !alone.is_empty() {
             steps.push(format!("mv {} ../", alone.join(" ")));
         }
-        steps.join(" && ")
-    }
-}
-
-/// Quotes a path for a shell, if necessary.
-fn quoted(text: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "._-/~+=".contains(letter);
-    match text.chars().all(is_plain) && !text.starts_with(['-', '~']) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
+        short(steps, "mv")
     }
 }

@@ -61,6 +61,8 @@ function show(models) {
       paint(viewer);
       const canPlay = viewer.availableAnimations.length > 0;
       if (canPlay && !isCalm) viewer.play();
+      // The last one to load starts the animations of all together.
+      if (shown.every(({ radius }) => radius)) for (const each of shown) each.viewer.currentTime = 0;
       const drawn = () => tell({ said: 'shown', at, canPlay, isPlaying: canPlay && !isCalm });
       requestAnimationFrame(() => requestAnimationFrame(drawn));
     });

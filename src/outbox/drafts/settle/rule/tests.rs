@@ -443,6 +443,24 @@ fn several_models_in_a_zip_are_named_as_those_in_a_folder() {
     );
     let warning = warning_for(&content).unwrap();
     assert!(warning.contains("only spot.obj is read"), "{warning}");
+    // What leads out of the zip is in no command, and a command that nobody can read is not shown.
+    assert_eq!(zip(&[("a.glb", 9), ("../../b.glb", 9)]).several, None);
+    let long = format!("{}b.glb", "folder/".repeat(500));
+    let several = zip(&[("a.glb", 9), (&long, 9), ("-rf.stl", 9)])
+        .several
+        .unwrap();
+    assert!(several.sentence().len() < 4200 && several.command.starts_with("mkdir ../NAME"));
+    let several = zip(&[("a.stl", 99), ("-rf.stl", 9), ("two\nlines.stl", 9)])
+        .several
+        .unwrap();
+    assert_eq!(
+        several.command,
+        r"cp ./-rf.stl ../ && cp $'two\x0alines.stl' ../"
+    );
+    let line = ItemStatus::BeingWritten {
+        path: "a\u{1b}[2J\nfailed: b".to_owned(),
+    };
+    assert_eq!(line.to_string(), r"being written: a\u{1b}[2J\nfailed: b");
     // The same model in two formats, and a zip with one model.
     assert_eq!(zip(&[("a.obj", 9), ("a.glb", 9)]).several, None);
     assert_eq!(zip(&[("a.obj", 9), ("a.mtl", 9)]).several, None);
