@@ -2,19 +2,14 @@
 
 use crate::printable::is_control;
 
-/// A path for use in a shell, quoted if necessary. One that begins with `-` is given from the current folder, so that it
-/// is no option.
+/// A path or an option for use in a shell, quoted if necessary.
 pub fn shell_quoted(path: &str) -> String {
-    let path = match path.starts_with('-') {
-        true => format!("./{path}"),
-        false => path.to_owned(),
-    };
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+=:@%,".contains(c);
     if !path.is_empty() && path.chars().all(is_plain) {
-        return path;
+        return path.to_owned();
     }
     if path.chars().any(is_control) {
-        return escaped(&path);
+        return escaped(path);
     }
     // Inside single quotes a shell reads every character as it is, except the quote itself.
     format!("'{}'", path.replace('\'', r"'\''"))
@@ -67,7 +62,6 @@ mod tests {
             assert_eq!(String::from_utf8_lossy(&output.stdout), path);
         }
         assert_eq!(shell_quoted("/mnt/assets"), "/mnt/assets");
-        assert_eq!(shell_quoted("-rf.glb"), "./-rf.glb");
         assert_eq!(shell_quoted("a\u{1b}b\n"), r"$'a\x1bb\x0a'");
     }
 }

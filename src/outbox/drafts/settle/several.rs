@@ -123,13 +123,10 @@ fn copying(models: &[&str], others: &[&str]) -> String {
     }
     let steps = models.iter().map(|model| {
         if is_self_contained(model) && !has_references(model) {
-            return format!("cp {} ../", shell_quoted(model));
+            return format!("cp {} ../", quoted(model));
         }
         let folder = folder_for(model);
-        let files = [model]
-            .into_iter()
-            .chain(others)
-            .map(|file| shell_quoted(file));
+        let files = [model].into_iter().chain(others).map(|file| quoted(file));
         let files: Vec<String> = files.collect();
         format!("mkdir {folder} && cp {} {folder}/", files.join(" "))
     });
@@ -157,7 +154,7 @@ fn leads_out(path: &str) -> bool {
 /// The folder beside the present one that is named after a model.
 fn folder_for(model: &str) -> String {
     let name = model.rsplit('/').next().unwrap_or(model);
-    shell_quoted(&format!("../{}", stem(name)))
+    quoted(&format!("../{}", stem(name)))
 }
 
 fn is_counted(path: &str) -> bool {
@@ -214,7 +211,7 @@ impl<'a> NamedFiles<'a> {
         for model in unread {
             let files = self.with_named(model);
             if files.len() == 1 && is_self_contained(model) {
-                alone.push(shell_quoted(model));
+                alone.push(quoted(model));
                 continue;
             }
             let others = unread.iter().filter(|other| *other != model);
@@ -228,7 +225,7 @@ impl<'a> NamedFiles<'a> {
                 files.into_iter().partition(|file| of_others.contains(file));
             for (tool, files) in [("cp", shared), ("mv", own)] {
                 if !files.is_empty() {
-                    let files: Vec<String> = files.into_iter().map(shell_quoted).collect();
+                    let files: Vec<String> = files.into_iter().map(quoted).collect();
                     steps.push(format!("{tool} {} {folder}/", files.join(" ")));
                 }
             }
@@ -237,5 +234,13 @@ impl<'a> NamedFiles<'a> {
             steps.push(format!("mv {} ../", alone.join(" ")));
         }
         short(steps, "mv")
+    }
+}
+
+/// A path for the shell. One that begins with `-` is given from the current folder, so that it is no option.
+fn quoted(path: &str) -> String {
+    match path.starts_with('-') {
+        true => shell_quoted(&format!("./{path}")),
+        false => shell_quoted(path),
     }
 }
