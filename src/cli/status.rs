@@ -122,6 +122,12 @@ fn add_work(page: &mut String, root: &Path, status: &MountStatus) {
     section(page, "Failed models", &failed, |draft| {
         format!("{}  {}", absolute(&draft.path), draft.status)
     });
+    if status.failed_elsewhere > 0 {
+        page.push_str(&format!(
+            "\nFailed elsewhere: {}; `assetfs list` names them\n",
+            counted(status.failed_elsewhere, "model")
+        ));
+    }
     section(page, "Drafts", &drafts, |draft| {
         format!(
             "{}  {}{}",

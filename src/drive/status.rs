@@ -60,6 +60,9 @@ pub struct MountStatus {
     /// The number of stale results, counted from what is known without a request.
     #[serde(default)]
     pub stale_results: u64,
+    /// The number of models whose import failed and that were not copied in through this drive, as far as it knows.
+    #[serde(default)]
+    pub failed_elsewhere: u64,
     /// Recent failures, newest first.
     pub failures: Vec<FailureLine>,
     /// What was refused lately because it cannot be done: commands, texts, names. Newest first.

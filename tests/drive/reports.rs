@@ -296,6 +296,9 @@ async fn retry_tries_a_failed_import_again() {
         why.contains("copy the whole model in again under another name"),
         "{why}"
     );
+    let status = mounted.tree.read_text("/.assetfs/status.json").await;
+    let status = status.unwrap();
+    assert!(status.contains("\"failed_elsewhere\": 1"), "{status}");
     mounted.close().await;
 }
 

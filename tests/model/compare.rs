@@ -63,9 +63,11 @@ impl Stage {
         if std::env::var_os("ASSETFS_MODEL_TRACE").is_some() {
             eprintln!("{number:4} actor {actor}: {op:?}");
         }
-        // What an old version is called afterwards depends on which machines saw the new one.
+        let is_alone = self.fronts.len() == 1;
+        // What an old version is called afterwards depends on which machines saw the new one, and whether a text is sent on
+        // whether its drive knows of the removal.
         if let Op::RemoveAll(name) = op
-            && self.model.replaced.iter().any(|(old, _)| old == name)
+            && (!is_alone || self.model.replaced.iter().any(|(old, _)| old == name))
         {
             let now = [self.model.clone()];
             self.compare(&now, number)?;
@@ -88,7 +90,12 @@ impl Stage {
                 self.settle(number, op, (before, expected), outcome)?;
             }
             _ => {
-                let outcome = front.act(op);
+                let mut outcome = front.act(op);
+                let end = Instant::now() + self.patience;
+                while may_show_later(is_alone, expected, outcome) && Instant::now() < end {
+                    std::thread::sleep(Duration::from_millis(20));
+                    outcome = front.act(op);
+                }
                 self.settle(number, op, (before, expected), outcome)?;
             }
         }
@@ -156,6 +163,12 @@ fn is_fault(op: &Op, outcome: Outcome) -> bool {
         Err(Errno::PERM) => matches!(**op, Op::RemoveAll(_)),
         _ => false,
     }
+}
+
+/// Whether what another actor did may not show yet: it does after the refresh time.
+fn may_show_later(is_alone: bool, expected: Outcome, outcome: Outcome) -> bool {
+    let is_of_name = matches!(outcome, Err(Errno::NOENT | Errno::EXIST));
+    !is_alone && expected.is_ok() && is_of_name
 }
 
 /// What an earlier fault may do to an operation: while it is unknown whether a preset was made, its name is looked up for

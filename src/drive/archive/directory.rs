@@ -41,7 +41,7 @@ impl Directory {
         let mut ends = end_records(&tail);
         let end = ends.find(|end| end.at() + end.len_bytes() == tail.len());
         let Some(end) = end else {
-            return refused("it has no end record");
+            return refused("its list of files is missing; it is cut off, or no zip");
         };
         let extent = match end.end64_at()? {
             None => end.extent(),

@@ -15,7 +15,7 @@ use crate::drive::values::node::{Home, Model};
 use crate::outbox::{
     DraftInfo, DraftPhase, JobState, TransferInfo, model_of_loose_file, waits_unsent,
 };
-use crate::wire::Timestamp;
+use crate::wire::{AssetId, Timestamp};
 
 /// Maximum number of failures in the status.
 const FAILURES_SHOWN: usize = 20;
@@ -61,6 +61,7 @@ pub fn mount_status(tree: &Tree) -> MountStatus {
         state_dir: state_dir(tree),
         history: tree.failures().history().counts(),
         stale_results: stale_count(tree.catalog()),
+        failed_elsewhere: failed_elsewhere(tree),
         failures: failure_lines(tree, Outcome::Failed),
         refused: failure_lines(tree, Outcome::Refused),
         inodes: kernel_use.inodes,
@@ -91,6 +92,19 @@ fn is_at(tree: &Tree, model: Model, path: &str) -> bool {
     };
     let is_loose = |file, model: &str| model_of_loose_file(file) == Some(model);
     name == shown || is_loose(shown, &name) || is_loose(&name, shown)
+}
+
+fn failed_elsewhere(tree: &Tree) -> u64 {
+    let failed: Vec<AssetId> = {
+        let known = tree.catalog().known();
+        let failed = known.assets.rows().filter(|row| row.state.is_failure());
+        failed.map(|row| row.id).collect()
+    };
+    let uploads = tree.outbox().uploads();
+    let others = failed
+        .into_iter()
+        .filter(|asset| uploads.sent_record(*asset).is_none());
+    others.count() as u64
 }
 
 fn failure_lines(tree: &Tree, outcome: Outcome) -> Vec<FailureLine> {

@@ -122,13 +122,7 @@ fn wait_for(calls: &dyn Calls, path: &str, wanted: &str) -> Outcome {
 
 pub fn result_of(calls: &dyn Calls, model: &str, text: &str) -> Result<String, Errno> {
     let path = format!("rawmodels/{model}/optimize/{text}");
-    let status = format!("{path}.status");
-    // A text that another machine has copied in shows after the refresh time.
-    let end = Instant::now() + PATIENCE;
-    while calls.read_text(&status) == Err(Errno::NOENT) && Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(4));
-    }
-    wait_for(calls, &status, "done")?;
+    wait_for(calls, &format!("{path}.status"), "done")?;
     Ok(path)
 }
 

@@ -34,7 +34,7 @@ async function call(method, path, body, { token = session()?.token, key } = {}) 
   for (;;) {
     const response = await fetch(`api/v2/${path}`, request).catch(() => {
       lost();
-      throw Object.assign(new Problem('The service does not answer. This page tries again by itself; check that "assetfs serve" still runs.'), { isLost: true });
+      throw Object.assign(new Problem('The service does not answer. This page tries again by itself; check that "assetfs serve", or "assetfs mount" with "--local", still runs.'), { isLost: true });
     });
     const pause = Number(response.headers.get('Retry-After'));
     if (response.status === 429 && pause > 0 && pause <= MAX_PAUSE_SECS) {

@@ -24,7 +24,7 @@ const FIELDS = { q: '', state: '', format: '', tag: '', size: '', sort: 'newest'
 
 /** @param {Kind} kind */
 export async function gallery(kind, { place, life, query }) {
-  let wish = read(query);
+  let wish = read(query, kind);
   let isTyping = false;
   const grid = h('ul.grid', { 'aria-label': kind.title });
   const nothing = h('div');
@@ -62,7 +62,7 @@ export async function gallery(kind, { place, life, query }) {
   const search = searchField('Search names and tags', wish.q, (text) => change({ q: text }, true));
   const filters = filterBar(kind, wish, change);
   life.onQuery = (next) => {
-    wish = read(next);
+    wish = read(next, kind);
     isTyping = false;
     search.querySelector('input').value = wish.q;
     filters.show(wish);
@@ -75,7 +75,15 @@ export async function gallery(kind, { place, life, query }) {
   await life.keep(refresh);
 }
 
-const read = (query) => Object.fromEntries(Object.entries(FIELDS).map(([name, value]) => [name, query.get(name) || value]));
+/** What the address asks for. A choice that there is none of counts as none. */
+const read = (query, kind) => {
+  const known = { state: kind.states, sort: ORDERS };
+  return Object.fromEntries(Object.entries(FIELDS).map(([name, value]) => {
+    const asked = query.get(name) || value;
+    const isKnown = known[name]?.some(([one]) => one === asked) ?? true;
+    return [name, isKnown ? asked : value];
+  }));
+};
 
 const isNarrowed = (wish) => ['q', 'state', 'format', 'tag', 'size'].some((name) => wish[name]);
 

@@ -18,6 +18,13 @@ const AT_ONCE_BYTES = 40e6;
 /** How long the viewer itself may take to load. */
 const START_MS = 30_000;
 
+/** Whether the browser has what the viewer draws with. */
+function drawsIn3d() {
+  const context = document.createElement('canvas').getContext('webgl2');
+  context?.getExtension('WEBGL_lose_context')?.loseContext();
+  return Boolean(context);
+}
+
 /**
  * @param {{sources: import('./source3d.js').Source3D[], posters: (string|null)[], captions?: any[], signal: AbortSignal}} given
  *   `captions`: what stands under each model
@@ -72,6 +79,10 @@ export function viewer3d({ sources, posters, captions = [], signal }) {
   };
   let waiting = 0;
   async function start() {
+    if (!drawsIn3d()) {
+      fill(note, h('p', {}, 'This browser shows nothing in 3D: WebGL is off or missing. The pictures and files are there without it.'));
+      return;
+    }
     waiting = sources.length;
     fill(note, h('p', {}, 'Loading …'));
     try {
