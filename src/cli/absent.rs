@@ -125,7 +125,7 @@ pub(super) mod engine_settings {
 pub(super) mod watch_engine {
     //! The engine for `assetfs watch`, which works with `--drive` only.
 
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
     use std::time::Duration;
 
     use anyhow::Result;
@@ -160,6 +160,7 @@ pub(super) mod watch_engine {
             _: &EngineArgs,
             _: Option<usize>,
             _: Duration,
+            _: Option<PathBuf>,
         ) -> Result<EngineTurns> {
             Err(without_local_service("`assetfs watch` without --drive").into())
         }
