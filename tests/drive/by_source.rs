@@ -593,6 +593,28 @@ async fn a_result_has_every_name_under_which_its_text_was_copied_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_another_machine_has_sent_under_another_name_names_its_result_too() {
+    let (account, mounted) = Account::mounted_with_cube().await;
+    let (apart, _) = account.mount_apart(1, |_| {}).await;
+    // This machine has just seen that there is no result, so its request meets that of the other one on the service.
+    let before = apart.tree.list("/rawmodels/cube/rapidmodels").await;
+    assert_eq!(before.unwrap(), Vec::<String>::new());
+    mounted.tree.optimize("cube", "web", &percent(50)).await;
+    apart.tree.optimize("cube", "shop", &percent(50)).await;
+    let folder = "/rapidmodels/.assetfs/by-source/cube";
+    let end = Instant::now() + Duration::from_secs(20);
+    for tree in [&mounted.tree, &apart.tree] {
+        while tree.list(folder).await.unwrap() != ["shop", "web"] {
+            assert!(Instant::now() < end, "the second name is noted");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+    assert_eq!(names(&mounted).await.len(), 1);
+    apart.close().await;
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_list_of_results_is_made_from_list_pages_alone() {
     let (account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;

@@ -14,6 +14,7 @@ use crate::outbox::error::OutboxResult;
 use crate::outbox::events::{OutboxEvent, SeenRecord};
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
+use crate::outbox::ids::JobFolder;
 use crate::outbox::jobs::book::{JobKey, JobRecord, SubmissionStage};
 use crate::outbox::jobs::log::fetch_reason;
 use crate::outbox::jobs::parts::JobParts;
@@ -29,13 +30,9 @@ const IDLE: Duration = Duration::from_secs(600);
 pub async fn run(parts: Arc<JobParts>) {
     let mut pauses = Backoff::polling(parts.config.first_poll, MAX_POLL_PAUSE);
     loop {
-        let (running, tagged, unnamed) = match parts.config.paused {
-            true => (Vec::new(), Vec::new(), Vec::new()),
-            false => (
-                running(&parts),
-                tagged(&parts),
-                parts.memory().book.unnamed(),
-            ),
+        let (running, tagged) = match parts.config.paused {
+            true => (Vec::new(), Vec::new()),
+            false => (running(&parts), tagged(&parts)),
         };
         let mut moved = false;
         if !running.is_empty() {
@@ -51,6 +48,10 @@ pub async fn run(parts: Arc<JobParts>) {
         for (tag, rapid) in &tagged {
             left |= !remove_tag(&parts, tag, *rapid).await;
         }
+        let unnamed = match parts.config.paused {
+            true => Vec::new(),
+            false => parts.memory().book.unnamed(),
+        };
         for (job, rapid) in unnamed {
             left |= !name_result(&parts, job, rapid).await;
         }
@@ -126,6 +127,9 @@ async fn look(parts: &Arc<JobParts>, running: &[(String, RapidId)]) -> Result<bo
                     true => Some(reason(parts, &record).await),
                     false => None,
                 };
+                if failure.is_none() && !is_listed {
+                    note_missing_names(parts, tag, &record).await;
+                }
                 // The list has less than a single record.
                 seen = (!is_listed).then_some(SeenRecord { record, asked });
                 failure
@@ -139,6 +143,27 @@ async fn look(parts: &Arc<JobParts>, running: &[(String, RapidId)]) -> Result<bo
         }
     }
     Ok(moved)
+}
+
+/// Notes which texts of a request have no name on its result: the service has taken the request for one of another machine
+/// with another name, and has given that result.
+async fn note_missing_names(parts: &Arc<JobParts>, tag: &str, result: &RapidModel) {
+    // A service that shows no tags says nothing about names.
+    if result.tags.is_empty() {
+        return;
+    }
+    let is_there = |name: &str| result.tags.iter().any(|tag| tag.name == name);
+    let jobs = parts.memory().book.keys_of(tag);
+    for job in jobs {
+        let is_in_optimize = matches!(job.folder, JobFolder::Optimize(_));
+        if !is_in_optimize || is_there(&name_note(text_stem(&job.name))) {
+            continue;
+        }
+        let is_named = false;
+        if let Err(error) = parts.record(JobRecord::Named { job, is_named }).await {
+            tracing::warn!(%error, "a result is not named after its text");
+        }
+    }
 }
 
 async fn end(
