@@ -57,9 +57,6 @@ pub(super) fn optimize(
 ) -> Result<Report, EngineError> {
     let mut settings = settings_of(task, settings, job);
     let imported = read_source(task, &settings, job)?;
-    if !imported.scene.has_geometry() {
-        return Err(ImportError::NoGeometry(imported.model.display().to_string()).into());
-    }
     let source = counts(&imported.scene, imported.size_bytes);
     let model = model_file(&imported);
     let like_source =
@@ -148,7 +145,11 @@ fn read_source(
         .exports
         .iter()
         .any(|export| export.textures.all().contains(&TextureFormat::Ktx2));
-    read_model(&task.input_dir, &task.files, options, writes_ktx2, job)
+    let imported = read_model(&task.input_dir, &task.files, options, writes_ktx2, job)?;
+    match imported.scene.has_geometry() {
+        true => Ok(imported),
+        false => Err(ImportError::NoGeometry(imported.model.display().to_string()).into()),
+    }
 }
 
 /// The settings with limits for the target size, if there is one, and the scene that was reduced by them, if it was kept.
