@@ -33,8 +33,8 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// As [`open`], for a file that has to be in `folder`, whose path has no links. What counts is the file that was opened, so
-/// a link that is exchanged meanwhile is not followed out of it.
+/// Opens a file as [`open`] does, and refuses it if it is outside of `folder` (a path without symbolic links). The check is made
+/// on the open file, so replacing a link at the same moment does not get around it.
 ///
 /// # Errors
 /// Those of [`open`], and `ELOOP` if links lead out of the folder.

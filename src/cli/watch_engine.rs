@@ -51,8 +51,8 @@ pub(super) struct EngineTurns {
     turns: Arc<Semaphore>,
     jobs: usize,
     kept: Arc<KeptWorkers>,
-    /// The folder that its processes may read, with no link out of it; without one, the folder of each model and what its
-    /// links lead to.
+    /// The only folder that its processes may read; links out of it are not followed. `None`: they may read the folder of each
+    /// model and the targets of its links.
     reads: Option<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! Paths of this machine in commands that a message tells the user to type.
+//! Quotes local paths for commands that a message suggests to the user.
 
 use std::path::Path;
 

@@ -102,7 +102,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Compares an outcome with the expected one. An operation that met a fault may have been done all the same.
+    /// Compares an outcome with the expected one. If an operation failed because of an injected fault, the service may have done
+    /// it or not: then both states are accepted.
     fn settle(
         &mut self,
         number: usize,

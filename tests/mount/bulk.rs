@@ -117,7 +117,7 @@ fn many_models_are_tagged_with_a_request_each_and_none_if_they_have_the_tags() {
             vec!["red,oak"]
         ]
     );
-    // The ids of the tags that had been added here came from searches.
+    // To remove a tag, the drive needs its id. It found the ids by searching for the tag, without reading each model.
     let read = calls(&fixture, "GET", "/rawmodel/") - reads;
     assert!(read < 5, "{read} records were read");
 }
@@ -198,7 +198,7 @@ fn a_preset_is_run_with_one_look_at_each_model() {
     needs_fuse!();
     const MODELS: usize = 6;
     let mut fixture = drive_with(MODELS, &[]);
-    // Nothing is known of the models but what a list has.
+    // After a new mount, the drive knows only what the list of models contains.
     run(assetfs("unmount", fixture.root()));
     fixture.mount(&["--refresh", "10m"]);
     run(command(&fixture, "list --models"));

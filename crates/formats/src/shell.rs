@@ -1,8 +1,8 @@
-//! Paths in commands that a message tells the user to type.
+//! Quotes paths for commands that a message suggests to the user.
 
 use crate::printable::is_control;
 
-/// A path or an option for use in a shell, quoted if necessary.
+/// Quotes a path or an option for a shell, if that is necessary.
 pub fn shell_quoted(path: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+=:@%,".contains(c);
     if !path.is_empty() && path.chars().all(is_plain) {

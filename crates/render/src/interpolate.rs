@@ -30,8 +30,8 @@ pub(super) fn spread_of(part: &PreparedPart, at: usize, set: usize, parts: f32) 
 }
 
 impl InterpolatedPoint {
-    /// The point of the triangle `at` of a part, at `weights` of its corners. Textures are filtered for the
-    /// [spread](spread_of) of each set of coordinates.
+    /// A point on triangle number `at` of a part. `weights` are its barycentric coordinates; `spread` (see [`spread_of`]) is how
+    /// strongly textures are filtered, for each set of texture coordinates.
     pub(super) fn new(
         part: &PreparedPart,
         at: usize,

@@ -14,9 +14,10 @@ use super::super::allocator;
 use super::super::exit::Exit;
 use super::one_task::{answer, keep_scratch_in, show};
 
-/// Progress is written at most this often: each line wakes the parent, which costs more than a step of a small task.
+/// Shortest time between two lines of progress. The parent process wakes for each line, which takes longer than a step of a small
+/// task.
 const PERIOD: Duration = Duration::from_millis(50);
-/// If the memory that a task needs differs by so much from what was written last, it is written at once.
+/// A line is written at once if the memory in use has changed by this many bytes since the last line.
 const MEMORY_STEP_BYTES: u64 = 64 << 20;
 
 pub(super) fn run(pictures: Pictures) -> Result<Exit> {

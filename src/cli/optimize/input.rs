@@ -70,10 +70,8 @@ impl Model {
             shown,
         })
     }
-}
 
-impl Model {
-    /// The same without the files that links lead to outside of `folder`, whose path has no links.
+    /// Leaves out the files whose links lead outside of `folder` (a path without symbolic links).
     ///
     /// # Errors
     /// If the model itself is outside.

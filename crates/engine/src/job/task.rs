@@ -103,7 +103,7 @@ fn no_scaling() -> f64 {
 /// Whether a job draws pictures of its model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Pictures {
-    /// Thumbnail, six large views, and for exports a turntable, differences and scores.
+    /// A thumbnail and six large views. For each export also a turntable, pictures of the differences, and scores.
     #[default]
     Drawn,
     /// As [`Pictures::Drawn`], but the views are those that were compared, of half the size, and `before-after.png` (source

@@ -146,7 +146,7 @@ fn in_words(tool: &str) -> String {
     format!("mkdir ../NAME && {tool} FILES ../NAME/, for each model with its files")
 }
 
-/// Whether the name of a member of a zip is not one of a file in its folder.
+/// True if the path of a member of a zip is absolute or contains `..`, so that it would be outside of the folder of the zip.
 fn leads_out(path: &str) -> bool {
     path.starts_with(['/', '\\']) || path.split(['/', '\\']).any(|part| part == "..")
 }
@@ -237,7 +237,7 @@ impl<'a> NamedFiles<'a> {
     }
 }
 
-/// A path for the shell. One that begins with `-` is given from the current folder, so that it is no option.
+/// Quotes a relative path for the shell. A path that begins with `-` gets `./` in front, because programs would read it as an option.
 fn quoted(path: &str) -> String {
     match path.starts_with('-') {
         true => shell_quoted(&format!("./{path}")),
