@@ -615,6 +615,59 @@ async fn a_text_that_another_machine_has_sent_under_another_name_names_its_resul
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn optimize_has_the_names_of_all_machines_but_those_that_were_removed_here() {
+    let optimize = "/rawmodels/cube/optimize";
+    let until_listed = async |mounted: &Mounted, wanted: &[&str]| {
+        let end = Instant::now() + Duration::from_secs(20);
+        loop {
+            let listed = mounted.tree.list(optimize).await.unwrap();
+            if listed == wanted {
+                return;
+            }
+            assert!(Instant::now() < end, "{listed:?}, not {wanted:?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let (account, mounted) = Account::mounted_with_cube().await;
+    let (apart, _) = account.mount_apart(1, |_| {}).await;
+    mounted.tree.optimize("cube", "web", &percent(50)).await;
+    apart.tree.optimize("cube", "shop", &percent(50)).await;
+    let all = ["shop", "shop.status", "web", "web.json", "web.status"];
+    until_listed(&mounted, &all).await;
+    let all = ["shop", "shop.json", "shop.status", "web", "web.status"];
+    until_listed(&apart, &all).await;
+    let link = async |mounted: &Mounted, text: &str| {
+        let link = mounted.tree.read_link(&format!("{optimize}/{text}"));
+        link.await.unwrap()
+    };
+    assert_eq!(link(&mounted, "shop").await, link(&mounted, "web").await);
+
+    mounted
+        .tree
+        .rename(
+            &format!("{optimize}/web.json"),
+            &format!("{optimize}/ar.json"),
+        )
+        .await
+        .unwrap();
+    let all = ["ar", "ar.json", "ar.status", "shop", "shop.status"];
+    until_listed(&mounted, &all).await;
+    let remove = mounted.tree.unlink(&format!("{optimize}/ar.json"));
+    remove.await.unwrap();
+    until_listed(&mounted, &["shop", "shop.status"]).await;
+    mounted.close().await;
+    let mounted = account.mount().await;
+    until_listed(&mounted, &["shop", "shop.status"]).await;
+    // The others keep the names, and no name is missing in `by-source`.
+    let listed = apart.tree.list(optimize).await.unwrap();
+    assert!(listed.contains(&"web".to_owned()), "{listed:?}");
+    let by_source = apart.tree.list("/rapidmodels/.assetfs/by-source/cube");
+    assert_eq!(by_source.await.unwrap(), ["ar", "shop", "web"]);
+    apart.close().await;
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_list_of_results_is_made_from_list_pages_alone() {
     let (account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;

@@ -33,8 +33,8 @@ enum ShownPart {
     Result,
 }
 
-/// The rows of the results of an asset that are known, without a request. A result that was asked for here is shown
-/// beside its text, and not any more when that was removed.
+/// The rows of the results of an asset that are known, without a request. A text that is here has rows of its own, and one
+/// that was removed here has none.
 pub(super) fn elsewhere_rows(tree: &Tree, asset: AssetId) -> Vec<Row> {
     let folder = DropFolder::Optimize(asset).in_outbox();
     let jobs = tree.outbox().jobs();
@@ -44,7 +44,8 @@ pub(super) fn elsewhere_rows(tree: &Tree, asset: AssetId) -> Vec<Row> {
         .map(|job| text_stem(&job.name).to_owned())
         .collect();
     let results = results_by_text(tree.catalog(), asset).into_iter();
-    let elsewhere = results.filter(|(text, row)| !here.contains(text) && !jobs.asked_for(row.id));
+    let elsewhere =
+        results.filter(|(text, row)| !here.contains(text) && !jobs.has_removed_name(row.id, text));
     elsewhere
         .flat_map(|(text, row)| rows_of(asset, &text, &row))
         .collect()

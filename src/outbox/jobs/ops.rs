@@ -60,11 +60,12 @@ impl Jobs {
         submissions.any(|it| it.asset == asset)
     }
 
-    /// True if the optimized model is the result of a request from here, whether its text still exists or not.
-    pub fn asked_for(&self, rapid: RapidId) -> bool {
+    /// True if a text of this machine with this name (without extension) was made into the optimized model, and the name has
+    /// been removed here since.
+    pub fn has_removed_name(&self, rapid: RapidId, name: &str) -> bool {
         let memory = self.parts.memory();
         let mut submissions = memory.book.submissions.values();
-        submissions.any(|it| it.stage.rapid() == Some(rapid))
+        submissions.any(|it| it.stage.rapid() == Some(rapid) && it.former_names.contains(name))
     }
 
     /// The configuration that the service says a rapid model was made with; `None` if it does not tell.

@@ -107,6 +107,7 @@ impl JobBook {
                 maker,
             } => self.keep_text(job, text, *at, *maker),
             JobRecord::Renamed { job, to } => {
+                self.leave_request(job);
                 let mut file = self.files.remove(job).ok_or_else(|| no_file(job))?;
                 let name = to.clone();
                 file.is_named &= text_stem(to) == text_stem(&job.name);
@@ -118,7 +119,10 @@ impl JobBook {
                     file,
                 );
             }
-            JobRecord::Removed { job } => drop(self.files.remove(job)),
+            JobRecord::Removed { job } => {
+                self.leave_request(job);
+                self.files.remove(job);
+            }
             JobRecord::Wanted { job, again, after } => {
                 let file = self.file_mut(job)?;
                 file.after = *after;
@@ -132,6 +136,7 @@ impl JobBook {
                 file.account_full = false;
             }
             JobRecord::Joined { job, tag } => {
+                self.leave_request(job);
                 let file = self.file_mut(job)?;
                 file.wanted = Wanted::No;
                 file.failure = None;
@@ -284,12 +289,27 @@ impl JobBook {
 
     /// A file's request is about to be sent.
     fn went_out(&mut self, job: &JobKey, request: &str) {
+        self.leave_request(job);
         // The file may have been removed while its request was prepared.
         if let Some(file) = self.files.get_mut(job) {
             file.wanted = Wanted::No;
             file.failure = None;
             file.submission = Some(request.to_owned());
             file.is_named = true;
+        }
+    }
+
+    /// A file is about to be without its request, or to have another name: the results of the request are not shown under
+    /// its name any more.
+    fn leave_request(&mut self, job: &JobKey) {
+        let Some(request) = self.files.get(job).and_then(|it| it.submission.as_deref()) else {
+            return;
+        };
+        for (tag, submission) in &mut self.submissions {
+            if tag == request || submission.group.as_deref() == Some(request) {
+                let name = text_stem(&job.name).to_owned();
+                submission.former_names.insert(name);
+            }
         }
     }
 
@@ -318,10 +338,12 @@ impl JobBook {
             // The same text again only changes the time.
             Some(file) if file.text == *text => file.at = at,
             before => {
+                let maker = before.map_or(maker, |before| before.maker);
+                self.leave_request(job);
                 let file = JobFile {
                     text: text.clone(),
                     at,
-                    maker: before.map_or(maker, |before| before.maker),
+                    maker,
                     wanted: Wanted::No,
                     after: None,
                     submission: None,

@@ -1,5 +1,7 @@
 //! A request for a rapid model, as the journal records it.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::outbox::moment::Moment;
@@ -24,6 +26,10 @@ pub struct Submission {
     /// The tag of its request for several assets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// Names of texts of this machine, without extension, that were its own and are not any more: removed, renamed, or sent
+    /// again. The result still carries them as tags, for other machines.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub former_names: BTreeSet<String>,
 }
 
 impl Submission {
@@ -42,6 +48,7 @@ impl Submission {
             tagged: true,
             note: note.cloned(),
             group: group.cloned(),
+            former_names: BTreeSet::new(),
         }
     }
 
