@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use reqwest::{ClientBuilder, Request, Response, redirect};
 use rustls::{AlertDescription, CertificateError};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+use url::Url;
 
 use super::config::ClientConfig;
 use super::error::{ClientError, without_error_numbers};
@@ -95,17 +97,22 @@ impl Transport {
             config.allow_insecure,
         ));
         let resolver = GuardedResolver::new(rule.clone());
+        let mut tls = tls(&config.base_url)?;
         let to_storage =
             |builder: ClientBuilder| builder.http1_only().dns_resolver(resolver.clone());
+        tls.alpn_protocols = vec!["h2".into(), "http/1.1".into()];
         let service = Pools {
-            kept: build(config, &rule, |builder| builder)?,
-            fresh: build(config, &rule, |builder| builder.pool_max_idle_per_host(0))?,
+            kept: build(config, &rule, &tls, |builder| builder)?,
+            fresh: build(config, &rule, &tls, |builder| {
+                builder.pool_max_idle_per_host(0)
+            })?,
         };
+        tls.alpn_protocols = vec!["http/1.1".into()];
         let storage = Pools {
-            kept: build(config, &rule, |builder| {
+            kept: build(config, &rule, &tls, |builder| {
                 to_storage(builder).pool_max_idle_per_host(32)
             })?,
-            fresh: build(config, &rule, |builder| {
+            fresh: build(config, &rule, &tls, |builder| {
                 to_storage(builder).pool_max_idle_per_host(0)
             })?,
         };
@@ -144,49 +151,47 @@ impl Transport {
 fn build(
     config: &ClientConfig,
     rule: &AddressRule,
+    tls: &rustls::ClientConfig,
     with: impl Fn(ClientBuilder) -> ClientBuilder,
 ) -> Result<Pool, ClientError> {
-    let client = build_client(config, rule, with)?;
-    Ok(Pool::Network(client))
+    let mut builder = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls.clone())
+        .user_agent(concat!("assetfs/", env!("CARGO_PKG_VERSION")))
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        .connect_timeout(config.deadlines.connect)
+        .pool_idle_timeout(Duration::from_secs(30))
+        // Detects a dead peer before the timeouts of callers.
+        .tcp_user_timeout(Duration::from_secs(20))
+        .http2_keep_alive_interval(Duration::from_secs(10))
+        .http2_keep_alive_timeout(Duration::from_secs(8))
+        .tcp_nodelay(true);
+    if rule.base_is_local_by_name() {
+        // A service on this machine or in the local network is not reached through a proxy.
+        builder = builder.no_proxy();
+    }
+    let client = with(builder).build();
+    client
+        .map(Pool::Network)
+        .map_err(|error| unusable(&reason_of(error)))
 }
 
-fn build_client(
-    config: &ClientConfig,
-    rule: &AddressRule,
-    with: impl Fn(ClientBuilder) -> ClientBuilder,
-) -> Result<reqwest::Client, ClientError> {
-    let builder = || {
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("assetfs/", env!("CARGO_PKG_VERSION")))
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .connect_timeout(config.deadlines.connect)
-            .pool_idle_timeout(Duration::from_secs(30))
-            // Detects a dead peer before the timeouts of callers.
-            .tcp_user_timeout(Duration::from_secs(20))
-            .http2_keep_alive_interval(Duration::from_secs(10))
-            .http2_keep_alive_timeout(Duration::from_secs(8))
-            .tcp_nodelay(true);
-        if rule.base_is_local_by_name() {
-            // A service on this machine or in the local network is not reached through a proxy.
-            builder = builder.no_proxy();
-        }
-        with(builder)
-    };
-    match builder().build() {
-        Ok(client) => Ok(client),
+/// TLS with the root certificates of the machine. They are some hundred files, so they are read once for all connections.
+fn tls(base_url: &Url) -> Result<rustls::ClientConfig, ClientError> {
+    let tls = rustls::ClientConfig::builder();
+    match tls.clone().with_platform_verifier() {
+        Ok(tls) => Ok(tls.with_no_client_auth()),
         // A machine without root certificates can still use a service over http.
-        Err(_) if config.base_url.scheme() == "http" => {
-            builder().tls_certs_only([]).build().map_err(unusable)
-        }
-        Err(error) => Err(unusable(error)),
+        Err(_) if base_url.scheme() == "http" => Ok(tls
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth()),
+        Err(error) => Err(unusable(&error.to_string())),
     }
 }
 
-fn unusable(error: reqwest::Error) -> ClientError {
+fn unusable(reason: &str) -> ClientError {
     ClientError::no_connection(format!(
-        "cannot set up TLS: {}; install the package ca-certificates if it is missing",
-        reason_of(error)
+        "cannot set up TLS: {reason}; install the package ca-certificates if it is missing"
     ))
 }
 
