@@ -133,8 +133,10 @@ window.show = async (file) => {
 window.ready = true;
 </script>`;
 
+// Before 0.184 the loader for usdz draws the first mesh below each transform, for those above a mesh as well, and only PNG.
+const readsUsdz = version => version.localeCompare('0.184', 'en', { numeric: true }) >= 0;
 const viewers = [
-  ...versions.map(version => ({ name: `three.js ${version}`, page: threePage(version), reads: () => true })),
+  ...versions.map(version => ({ name: `three.js ${version}`, page: threePage(version), reads: kind => kind !== 'usdz' || readsUsdz(version) })),
   // Babylon.js downloads its KTX2 decoder from the network, so it does not get KTX2.
   { name: 'Babylon.js', page: babylonPage, reads: (kind, file) => ['glb', 'gltf', 'obj', 'stl'].includes(kind) && !/ktx2/.test(file) },
   { name: 'model-viewer', page: modelViewerPage, reads: kind => kind === 'glb' },

@@ -92,35 +92,35 @@ impl Painter<'_> {
         let window = &buffer.window;
         let step = self.settings.samples;
         let mut light = vec![Vec4::ZERO; buffer.triangles.len()];
-        let mut group = Vec::with_capacity(step * step);
-        let mut rest = Vec::with_capacity(step * step);
+        let inside = samples_of_pixel(step);
+        let mut group = Vec::with_capacity(inside.len());
+        let mut rest = Vec::with_capacity(inside.len());
         // Neighbours mostly show the same triangle.
         let mut last = (NOTHING, None);
         for top in (0..window.height).step_by(step) {
             for left in (0..window.width).step_by(step) {
-                let corner = top * window.width + left;
                 rest.clear();
-                rest.extend((0..step * step).map(|k| corner + k / step * window.width + k % step));
-                if self.studio.is_none() && rest.iter().all(|at| buffer.triangles[*at] == NOTHING) {
+                rest.extend(inside.iter().map(|(x, y)| Sample {
+                    at: (top + y) * window.width + left + x,
+                    x: window.left + left + x,
+                    y: window.top + top + y,
+                }));
+                let shows = |number: u32| move |it: &Sample| buffer.triangles[it.at] == number;
+                if self.studio.is_none() && rest.iter().all(shows(NOTHING)) {
                     continue;
                 }
-                while let Some(&first) = rest.first() {
-                    let number = buffer.triangles[first];
+                while let Some(first) = rest.first() {
+                    let number = buffer.triangles[first.at];
                     group.clear();
-                    group.extend(
-                        rest.iter()
-                            .copied()
-                            .filter(|at| buffer.triangles[*at] == number),
-                    );
-                    rest.retain(|at| buffer.triangles[*at] != number);
+                    group.extend(rest.extract_if(.., |it| shows(number)(it)));
                     if number != last.0 {
                         let is_triangle = number != NOTHING;
                         let shown =
                             is_triangle.then(|| ShownTriangle::new(self.projection, number));
                         last = (number, shown.flatten());
                     }
-                    let shaded = self.shaded_group(last.1.as_ref(), window, &group);
-                    group.iter().for_each(|at| light[*at] = shaded);
+                    let shaded = self.shaded_group(last.1.as_ref(), &group);
+                    group.iter().for_each(|it| light[it.at] = shaded);
                 }
             }
         }
@@ -128,25 +128,14 @@ impl Painter<'_> {
     }
 
     /// The light of a triangle's samples within one pixel; without a triangle that of the floor.
-    fn shaded_group(
-        &self,
-        shown: Option<&ShownTriangle<'_>>,
-        window: &Window,
-        group: &[usize],
-    ) -> Vec4 {
-        let place = |at: usize| {
-            (
-                window.left + at % window.width,
-                window.top + at / window.width,
-            )
-        };
+    fn shaded_group(&self, shown: Option<&ShownTriangle<'_>>, group: &[Sample]) -> Vec4 {
         let Some(shown) = shown else {
-            return self.floor(place(group[0]));
+            return self.floor((group[0].x, group[0].y));
         };
         let mut mean = [0.0; 3];
-        for &at in group {
-            let (x, y) = place(at);
-            for (sum, weight) in mean.iter_mut().zip(shown.setup.weights(x, y)) {
+        for sample in group {
+            let weights = shown.setup.weights(sample.x, sample.y);
+            for (sum, weight) in mean.iter_mut().zip(weights) {
                 *sum += weight / group.len() as f32;
             }
         }
@@ -260,6 +249,7 @@ impl Painter<'_> {
         let window = &buffer.window;
         let (width, height) = (window.width / step, window.height / step);
         let background = self.background();
+        let inside = samples_of_pixel(step);
         let mut painted = PaintedTile {
             left: window.left / step,
             top: window.top / step,
@@ -269,8 +259,8 @@ impl Painter<'_> {
         };
         for y in 0..height {
             for x in 0..width {
-                let samples = (0..step * step)
-                    .map(|k| (y * step + k / step) * window.width + x * step + k % step);
+                let corner = y * step * window.width + x * step;
+                let samples = inside.iter().map(|(x, y)| corner + y * window.width + x);
                 let mut sum = Vec4::ZERO;
                 let mut part = NO_PART;
                 for at in samples {
@@ -287,6 +277,19 @@ impl Painter<'_> {
         }
         painted
     }
+}
+
+/// A sample of a tile: its place there, and in the picture.
+struct Sample {
+    at: usize,
+    x: usize,
+    y: usize,
+}
+
+/// The samples of a pixel from its corner, row by row. Divisions for each pixel would take longer than some of its light.
+fn samples_of_pixel(step: usize) -> Vec<(usize, usize)> {
+    let rows = (0..step).flat_map(|y| (0..step).map(move |x| (x, y)));
+    rows.collect()
 }
 
 /// The bytes of premultiplied light over a background.

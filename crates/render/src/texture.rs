@@ -187,6 +187,7 @@ pub(super) fn rounded_down(x: f32, y: f32) -> (f32, f32) {
 }
 
 /// Wraps the coordinate of a pixel that lies outside of the image.
+#[inline]
 fn wrapped(place: f32, size: usize, wrap: Wrap) -> usize {
     // The cast saturates, so coordinates of any size are safe.
     let (place, size) = (place as i64, size as i64);

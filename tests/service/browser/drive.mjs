@@ -91,6 +91,21 @@ async function judgeOnce(name, on) {
   assert.deepEqual(words, [], name);
 }
 
+/** On a phone, what gets the focus by the keyboard is not behind the bar at the bottom. */
+async function judgeFocusAboveBar() {
+  await page.setViewportSize(NARROW);
+  for (let times = 0; times < 30; times += 1) {
+    await page.keyboard.press('Tab');
+    const hidden = await page.evaluate(() => {
+      const [focused, bar] = [document.activeElement, document.querySelector('.side nav')];
+      const isBehind = !bar.contains(focused) && focused.getBoundingClientRect().bottom > bar.getBoundingClientRect().top;
+      return isBehind && focused !== document.body ? focused.outerHTML : null;
+    });
+    assert.equal(hidden, null, 'the focus is seen');
+  }
+  await page.setViewportSize(WIDE);
+}
+
 const heading = (text) => page.getByRole('heading', { level: 1, name: text, exact: true }).waitFor();
 /** The frame of the 3D view, once it shows so many models. */
 async function shown3d(on, count) {
@@ -386,6 +401,7 @@ await step('a preset is made with the form and the JSON, and a refusal names the
   await heading('Presets');
   await page.getByRole('link', { name: 'Shop', exact: true }).waitFor();
   await judge('presets');
+  await judgeFocusAboveBar();
 });
 
 await step('unsaved changes ask before they are left, and are there again', async () => {

@@ -25,7 +25,7 @@ pub(super) fn draw_source(
     format: &str,
     job: &mut JobContext<'_>,
 ) -> Result<ModelPictures, EngineError> {
-    let pictures = ModelPictures::draw(scene);
+    let pictures = ModelPictures::undrawn(scene);
     job.logs.warnings.extend(pictures.warnings.iter().cloned());
     let output_dir = job.output_dir.clone();
     let overview = pictures.write_overview_and_thumbnail(&output_dir)?;

@@ -1,5 +1,6 @@
 //! The files of a job's pictures: their names and folders.
 
+use std::fs;
 use std::path::Path;
 
 use rayon::prelude::*;
@@ -68,34 +69,41 @@ impl ModelPictures {
     /// names. The prefix is the format, or `original` for the source next to its result.
     pub fn write_views(&self, output_dir: &Path, prefix: &str) -> Result<Vec<String>, EngineError> {
         let pictures = self
-            .pictures
+            .compared()
             .iter()
             .filter(|(view, _)| !view.is_inside())
             .map(|(view, picture)| (format!("{prefix}-{}.png", view.name()), picture));
         write_all(output_dir, RENDERS_FOLDER, pictures.collect())
     }
 
-    /// As [`ModelPictures::write_views`], in pictures for looking at, which are drawn for this. One is drawn after the other,
-    /// because each needs 34 MB; its tiles are drawn in parallel.
+    /// As [`ModelPictures::write_views`], in pictures for looking at, which are drawn for this. They are kept, because a
+    /// source has several results, and exports may look the same.
     pub fn write_large_views(
         &self,
         output_dir: &Path,
         prefix: &str,
     ) -> Result<Vec<String>, EngineError> {
+        make_folder(&output_dir.join(RENDERS_FOLDER))?;
+        let views = self.large.get_or_init(|| self.large_views());
+        let written = views.iter().map(|(view, png)| {
+            let name = format!("{RENDERS_FOLDER}/{prefix}-{}.png", view.name());
+            let path = output_dir.join(&name);
+            match fs::write(&path, png) {
+                Ok(()) => Ok(name),
+                Err(source) => Err(EngineError::Io { path, source }),
+            }
+        });
+        written.collect()
+    }
+
+    /// The six views as PNG. One is drawn after the other, because each needs 34 MB; its tiles are drawn in parallel.
+    fn large_views(&self) -> Vec<(View, Vec<u8>)> {
         let settings = RenderSettings {
             size: LARGE_SIZE,
             ..RenderSettings::default()
         };
-        make_folder(&output_dir.join(RENDERS_FOLDER))?;
-        View::SIX
-            .into_iter()
-            .map(|view| {
-                let name = format!("{RENDERS_FOLDER}/{prefix}-{}.png", view.name());
-                let picture = self.scene.render(view, &self.bounds, &settings);
-                picture.write_png(&output_dir.join(&name))?;
-                Ok(name)
-            })
-            .collect()
+        let png = |view| self.scene.render(view, &self.bounds, &settings).png();
+        View::SIX.map(|view| (view, png(view))).into()
     }
 
     /// Writes `<folder>/render_<n>.png`, the views of this result, and `<folder>/diff_<n>.png`, how they differ from the
@@ -106,7 +114,7 @@ impl ModelPictures {
         output_dir: &Path,
         folder: &str,
     ) -> Result<Vec<String>, EngineError> {
-        let outside = self.pictures.iter().filter(|(view, _)| !view.is_inside());
+        let outside = self.compared().iter().filter(|(view, _)| !view.is_inside());
         let mut pictures: Vec<(String, &Picture)> = outside
             .enumerate()
             .map(|(number, (_, picture))| (format!("render_{number}.png"), picture))
@@ -139,7 +147,7 @@ pub fn write_heat_maps(
 }
 
 fn make_folder(folder: &Path) -> Result<(), EngineError> {
-    std::fs::create_dir_all(folder).map_err(|source| EngineError::Io {
+    fs::create_dir_all(folder).map_err(|source| EngineError::Io {
         path: folder.to_owned(),
         source,
     })

@@ -70,11 +70,13 @@ pub struct ModelPictures {
     /// The point of the world that the scene is measured from.
     origin: DVec3,
     bounds: BoundingBox,
-    /// The six views, then the views from inside.
-    pictures: Vec<(View, Picture)>,
+    /// The pictures that are compared: the six views, then the views from inside.
+    compared: OnceLock<Vec<(View, Picture)>>,
     /// The views from inside of the source's rooms.
-    inside: Vec<View>,
+    inside: OnceLock<Vec<View>>,
     surface: OnceLock<Surface>,
+    /// The six views for looking at, as PNG.
+    large: OnceLock<Vec<(View, Vec<u8>)>>,
     /// The large picture for users.
     shown: OnceLock<Picture>,
     /// Pixels on each side of the six pictures; views from inside have half as many.
@@ -88,24 +90,25 @@ pub struct ModelPictures {
 impl ModelPictures {
     /// Draws a model. A model without triangles gives empty pictures.
     pub fn draw(model: &Scene) -> ModelPictures {
+        let drawn = ModelPictures::undrawn(model);
+        drawn.compared();
+        drawn
+    }
+
+    /// As [`ModelPictures::draw`], but the pictures that are compared are drawn when they are needed.
+    pub fn undrawn(model: &Scene) -> ModelPictures {
         let adapted = ConvertedModel::of(model);
         let bounds = adapted.scene.bounding_box().unwrap_or(NOTHING);
         let scene = PreparedScene::new(&adapted.scene).coarsened(&bounds);
-        let inside = scene.inside_views(&bounds);
         ModelPictures {
-            origin: model.origin,
-            ..ModelPictures::draw_in(scene, bounds, inside, PICTURE_SIZE)
+            warnings: adapted.warnings,
+            ..ModelPictures::of(scene, bounds, model.origin)
         }
-        .with_warnings(adapted.warnings)
     }
 
     /// The same model in pictures of half the sides, for quick comparisons.
     pub fn smaller(&self) -> ModelPictures {
         self.draw_like_this(self.scene.clone(), self.size / 2)
-    }
-
-    fn with_warnings(self, warnings: Vec<Warning>) -> ModelPictures {
-        ModelPictures { warnings, ..self }
     }
 
     /// The same model without its materials. Results that are compared with it are rendered without theirs, too.
@@ -129,48 +132,65 @@ impl ModelPictures {
         if self.is_bare {
             scene = scene.bare();
         }
-        self.draw_like_this(scene, self.size)
-            .with_warnings(adapted.warnings)
+        ModelPictures {
+            warnings: adapted.warnings,
+            ..self.draw_like_this(scene, self.size)
+        }
     }
 
     /// Draws a scene with the cameras of this one, in pictures of so many pixels on each side.
     fn draw_like_this(&self, scene: PreparedScene, size: usize) -> ModelPictures {
-        ModelPictures {
+        let drawn = ModelPictures {
+            inside: OnceLock::from(self.inside().to_vec()),
+            size,
             is_bare: self.is_bare,
-            origin: self.origin,
-            ..ModelPictures::draw_in(scene, self.bounds, self.inside.clone(), size)
-        }
+            ..ModelPictures::of(scene, self.bounds, self.origin)
+        };
+        drawn.compared();
+        drawn
     }
 
-    fn draw_in(
-        scene: PreparedScene,
-        bounds: BoundingBox,
-        inside: Vec<View>,
-        size: usize,
-    ) -> ModelPictures {
-        let settings = RenderSettings {
-            size,
-            ..RenderSettings::default()
-        };
-        let mut pictures = scene.render_six(&bounds, &settings);
-        let smaller = RenderSettings {
-            size: size / 2,
-            samples: if cfg!(debug_assertions) { 1 } else { 2 },
-            ..RenderSettings::default()
-        };
-        pictures.extend(scene.render_inside(&inside, &bounds, &smaller));
+    /// Without pictures.
+    fn of(scene: PreparedScene, bounds: BoundingBox, origin: DVec3) -> ModelPictures {
         ModelPictures {
-            inside,
-            surface: OnceLock::new(),
-            shown: OnceLock::new(),
             scene,
-            origin: DVec3::ZERO,
+            origin,
             bounds,
-            pictures,
-            size,
+            compared: OnceLock::new(),
+            inside: OnceLock::new(),
+            surface: OnceLock::new(),
+            large: OnceLock::new(),
+            shown: OnceLock::new(),
+            size: PICTURE_SIZE,
             is_bare: false,
             warnings: Vec::new(),
         }
+    }
+
+    fn inside(&self) -> &[View] {
+        let find = || self.scene.inside_views(&self.bounds);
+        self.inside.get_or_init(find)
+    }
+
+    /// The pictures that are compared.
+    fn compared(&self) -> &[(View, Picture)] {
+        self.compared.get_or_init(|| {
+            let settings = RenderSettings {
+                size: self.size,
+                ..RenderSettings::default()
+            };
+            let mut pictures = self.scene.render_six(&self.bounds, &settings);
+            let smaller = RenderSettings {
+                size: self.size / 2,
+                samples: if cfg!(debug_assertions) { 1 } else { 2 },
+                ..RenderSettings::default()
+            };
+            let inside = self
+                .scene
+                .render_inside(self.inside(), &self.bounds, &smaller);
+            pictures.extend(inside);
+            pictures
+        })
     }
 
     /// How far the surface of a result, which [`ModelPictures::draw_result`] drew, is from this one, and this one from
@@ -202,7 +222,7 @@ impl ModelPictures {
     fn gallery(&self) -> PictureSet<'_> {
         PictureSet {
             scene: &self.scene,
-            pictures: &self.pictures,
+            pictures: self.compared(),
         }
     }
 
@@ -216,7 +236,7 @@ impl ModelPictures {
 
     /// The picture of one of the six views.
     pub fn view(&self, view: View) -> Option<&Picture> {
-        self.pictures
+        self.compared()
             .iter()
             .find(|(found, _)| *found == view)
             .map(|(_, picture)| picture)

@@ -74,6 +74,18 @@ fn large_views_show_what_was_compared() {
 }
 
 #[test]
+fn pictures_for_looking_at_need_none_of_those_that_are_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    let pictures = ModelPictures::undrawn(&chair());
+    pictures.write_overview_and_thumbnail(dir.path()).unwrap();
+    pictures.write_large_views(dir.path(), "glb").unwrap();
+    assert!(pictures.compared.get().is_none() && pictures.inside.get().is_none());
+    let drawn = ModelPictures::draw(&chair());
+    assert!(drawn.compared.get().is_some());
+    assert_eq!(pictures.compare(&drawn).average_score(), 100.0);
+}
+
+#[test]
 fn turntable_shows_the_whole_model_from_all_around() {
     let dir = tempfile::tempdir().unwrap();
     let names = ModelPictures::draw(&chair())

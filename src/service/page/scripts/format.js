@@ -64,6 +64,9 @@ export function ago(text) {
   return '';
 }
 
+/** Facts in one line, which breaks only between them and in lists. */
+export const factLine = (facts) => facts.filter(Boolean).map((fact) => fact.replaceAll(/(?<!,) /g, '\u00a0')).join(' · ');
+
 /** The whole moment, for titles. */
 export function exact(text) {
   const time = moment(text);

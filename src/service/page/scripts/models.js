@@ -2,7 +2,7 @@
 import { get, serviceFacts } from './api.js';
 import { badge, empty, picture, progress, tagList } from './cards.js';
 import { h } from './dom.js';
-import { ago, assetState, bytes, shownName } from './format.js';
+import { ago, assetState, bytes, factLine, shownName } from './format.js';
 import { gallery } from './gallery.js';
 import { convertSelected, deleteSelected, downloadModels, optimizeSelected, tagSelected } from './several.js';
 import { noted, replacedBadge, withDriveNames } from './stale.js';
@@ -52,7 +52,7 @@ function card(asset) {
         state.kind === 'busy' ? progress(asset.progress ?? null, `${asset.name}: ${state.word}`) : null),
       h('div.card-text', {},
         h('h2.cut', { title: asset.name }, shownName(asset.name)),
-        h('p.hint', {}, [asset.format?.toUpperCase(), state.kind === 'idle' ? null : bytes(asset.size), ago(asset.created_at)].filter(Boolean).join(' · ')),
+        h('p.hint', {}, factLine([asset.format?.toUpperCase(), state.kind === 'idle' ? null : bytes(asset.size), ago(asset.created_at)])),
         state.kind === 'bad' && asset.error_message ? h('p.reason', { title: asset.error_message }, asset.error_message) : null,
         h('div.row.wrap', {}, state.kind === 'good' ? null : badge(state), replacedBadge(asset), warnings(asset), tagList(asset.tags)))));
 }

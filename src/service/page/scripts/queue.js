@@ -2,7 +2,7 @@
 import { get } from './api.js';
 import { KeyedList, badge, empty, progress } from './cards.js';
 import { fill, h } from './dom.js';
-import { ago, assetState, failureOf, rapidState, shownName, stepOf } from './format.js';
+import { ago, assetState, factLine, failureOf, rapidState, shownName, stepOf } from './format.js';
 import { resultName } from './tags.js';
 import { leftWords, timesLeft } from './time_left.js';
 
@@ -51,7 +51,7 @@ function optimization(rapid, left) {
 function row(job) {
   return h('li', {},
     h('div.row.apart', {}, h('a', { href: job.href }, h('strong', {}, job.name)), badge(job.state)),
-    h('p.hint', {}, [job.kind, ago(job.since), job.left].filter(Boolean).join(' · ')),
+    h('p.hint', {}, factLine([job.kind, ago(job.since), job.left])),
     job.isRunning ? progress(job.percent || null, `${job.name}: ${job.state.word}`) : null,
     job.note ? h('p', {}, job.note) : null);
 }

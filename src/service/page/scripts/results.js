@@ -2,7 +2,7 @@
 import { serviceFacts } from './api.js';
 import { badge, empty, picture, progress, tagList } from './cards.js';
 import { h } from './dom.js';
-import { ago, bytes, failureOf, rapidState } from './format.js';
+import { ago, bytes, factLine, failureOf, rapidState } from './format.js';
 import { gallery } from './gallery.js';
 import { warnings } from './models.js';
 import { deleteSelected, downloadResults, tagSelected } from './several.js';
@@ -56,7 +56,7 @@ export function resultCard(rapid) {
       h('div.card-text', {},
         h('h2.cut', { title: resultName(rapid) }, resultName(rapid)),
         h('p.cut', {}, rapid.preset_name ?? 'Own settings'),
-        h('p.hint', {}, facts.filter(Boolean).join(' · ')),
+        h('p.hint', {}, factLine(facts)),
         reason ? h('p.reason', { title: reason }, reason) : null,
         h('div.row.wrap', {},
           state.kind === 'good' ? null : badge(state),

@@ -1,7 +1,7 @@
 // What is compared: the source and the results that were made from it, each with its pictures, its numbers and its 3D view.
 import { getIfThere } from './api.js';
 import { h } from './dom.js';
-import { bytes, number, shownName } from './format.js';
+import { bytes, factLine, number, shownName } from './format.js';
 import { ofAsset, ofResult } from './source3d.js';
 import { resultName } from './tags.js';
 
@@ -57,5 +57,5 @@ export const reportOf = (rapid, format) => (format ? getIfThere(`rapidmodel/${ra
 export function caption(side) {
   const facts = [side.size !== null && bytes(side.size), side.triangles !== null && `${number(side.triangles)} triangles`,
     side.score !== null && `similarity ${side.score.toFixed(1)}`];
-  return [h('strong', {}, side.label), h('span.hint', {}, facts.filter(Boolean).join(' · '))];
+  return [h('strong', {}, side.label), h('span.hint', {}, factLine(facts))];
 }
