@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
+use crate::content::Content;
 use crate::fronts::calls::Calls;
-use crate::fronts::{Ending, Front, drive};
-use crate::history::{ActorId, Op, Step};
+use crate::fronts::{Ending, Front, drive, picture};
+use crate::history::{ActorId, Op, Process, Step};
 use crate::model::{Model, Outcome};
 use crate::world::World;
 
@@ -36,7 +37,7 @@ pub fn run(make: MakeFronts, steps: &[Step], patience: Duration) -> Result<(), D
     stage.fronts = make(&stage.world);
     let mut done = 0;
     for (number, Step { actor, op }) in steps.iter().enumerate() {
-        if !stage.model.covers(*actor, op) {
+        if !stage.model.covers(*actor, op) || !stage.fronts[*actor].can(&stage.model, op) {
             continue;
         }
         stage.act(number, *actor, op)?;
@@ -87,16 +88,39 @@ impl Stage {
                 self.has_met_fault = true;
                 let outcome = front.act(op);
                 self.world.set_fault(None);
-                self.settle(number, op, (before, expected), outcome)?;
+                self.settle((number, actor), op, (before, expected), outcome)?;
+            }
+            Op::Full(what) => {
+                front.fill_disk(true);
+                let outcome = front.act(op);
+                front.fill_disk(false);
+                if outcome == Err(Errno::NOSPC) && !what.needs_no_room() {
+                    // A file may have been made or emptied before its bytes found no room.
+                    let mut begun = before.clone();
+                    if let Op::Write(path, _) = &**what {
+                        let _: Outcome =
+                            begun.apply(actor, &Op::Write(path.clone(), Content::Text(0)));
+                    }
+                    let possible = [before, begun];
+                    let found = self.compare(&possible, number)?;
+                    self.model = possible[found].clone();
+                    return Ok(());
+                }
+                self.settle((number, actor), op, (before, expected), outcome)?;
             }
             _ => {
+                if let Op::Stopped(stop, _) = op
+                    && stop.process == Process::Service
+                {
+                    self.world.stop_service(*stop);
+                }
                 let mut outcome = front.act(op);
                 let end = Instant::now() + self.patience;
                 while may_show_later(is_alone, expected, outcome) && Instant::now() < end {
                     std::thread::sleep(Duration::from_millis(20));
                     outcome = front.act(op);
                 }
-                self.settle(number, op, (before, expected), outcome)?;
+                self.settle((number, actor), op, (before, expected), outcome)?;
             }
         }
         Ok(())
@@ -106,14 +130,15 @@ impl Stage {
     /// it or not: then both states are accepted.
     fn settle(
         &mut self,
-        number: usize,
+        (number, actor): (usize, ActorId),
         op: &Op,
         (before, expected): (Model, Outcome),
         outcome: Outcome,
     ) -> Result<(), Difference> {
+        let told = |outcome: Outcome| outcome.map_err(|error| self.fronts[actor].told(error));
         let is_open = is_fault(op, outcome) || self.has_met_fault && is_in_doubt(op, outcome);
         if !is_open {
-            return compare_outcome(number, op, expected, outcome);
+            return compare_outcome(number, op, told(expected), told(outcome));
         }
         let possible = [self.model.clone(), before];
         let found = self.compare(&possible, number)?;
@@ -166,10 +191,12 @@ fn is_fault(op: &Op, outcome: Outcome) -> bool {
     }
 }
 
-/// Whether what another actor did may not show yet: it does after the refresh time.
+/// Whether what another actor did may not show yet: it does after the refresh time. That a full disk has room again is noticed
+/// within a second.
 fn may_show_later(is_alone: bool, expected: Outcome, outcome: Outcome) -> bool {
     let is_of_name = matches!(outcome, Err(Errno::NOENT | Errno::EXIST));
-    !is_alone && expected.is_ok() && is_of_name
+    let is_full = outcome == Err(Errno::NOSPC);
+    expected.is_ok() && (!is_alone && is_of_name || is_full)
 }
 
 /// What an earlier fault may do to an operation: while it is unknown whether a preset was made, its name is looked up for
@@ -217,9 +244,9 @@ pub fn run_together(calls: &(dyn Calls + Sync), users: &[Vec<Step>]) -> Result<(
     })?;
     let mut all = Model::default();
     models.into_iter().for_each(|model| all.add(model));
-    let (expected, end) = (drive::expected(&all, 0), Instant::now() + drive::PATIENCE);
+    let (expected, end) = (picture::expected(&all, 0), Instant::now() + drive::PATIENCE);
     loop {
-        let picture = drive::picture(calls);
+        let picture = picture::picture(calls);
         if picture == expected {
             return Ok(());
         }

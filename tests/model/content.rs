@@ -34,6 +34,11 @@ impl Content {
         }
     }
 
+    /// Whether the worker of these histories fails with this configuration.
+    pub fn fails(&self) -> bool {
+        *self == Content::Config(4)
+    }
+
     /// Whether a file of this name is the model of its folder.
     pub fn is_model_name(path: &str) -> bool {
         path.ends_with(".gltf")

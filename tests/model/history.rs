@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use rustix::io::Errno;
 
 use crate::content::Content;
-use crate::model::{Model, Node};
+use crate::files::Node;
+use crate::model::Model;
 
 /// A machine or a program that works on the account.
 pub type ActorId = usize;
@@ -36,6 +37,8 @@ pub enum Op {
     /// The same by the API, where a text has no name.
     Order(String, Content),
     RemoveText(String, String),
+    /// Removes the `ERROR.txt` in the `optimize/` of a model.
+    DismissErrors(String),
     /// Model, name of the text, name of the embed.
     Embed(String, String, String),
     Tag(String, BTreeSet<String>),
@@ -46,9 +49,45 @@ pub enum Op {
     RenamePreset(String, String),
     /// The same while the service has a fault.
     Faulty(Fault, Box<Op>),
+    /// The same, and in the middle a process stands still.
+    Stopped(Stop, Box<Op>),
+    /// The same while the disk of the drive's state is full.
+    Full(Box<Op>),
     Remount,
     Kill,
     KillService,
+}
+
+impl Op {
+    /// Whether it is one call to the file system: it fails as a whole.
+    fn is_one_call(&self) -> bool {
+        let is_of_file = matches!(self, Op::Write(..) | Op::Append(..) | Op::Overwrite(..));
+        let is_of_name = matches!(self, Op::MakeDir(_) | Op::Truncate(..) | Op::Rename(..));
+        let is_sent = matches!(self, Op::WritePreset(..) | Op::Optimize(..));
+        is_of_file || is_of_name || is_sent || self.needs_no_room()
+    }
+
+    /// A full disk is no reason to refuse it.
+    pub fn needs_no_room(&self) -> bool {
+        matches!(
+            self,
+            Op::RemoveFile(_) | Op::RemoveDir(_) | Op::RemovePreset(_) | Op::Commit(_)
+        )
+    }
+}
+
+/// SIGSTOP, so many milliseconds after an operation has begun, and SIGCONT after so many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stop {
+    pub process: Process,
+    pub after: u64,
+    pub length: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Process {
+    Drive,
+    Service,
 }
 
 /// What half of the requests meet.
@@ -90,6 +129,8 @@ pub struct Plan {
     pub drives: usize,
     pub has_kills: bool,
     pub has_faults: bool,
+    pub has_stops: bool,
+    pub has_full_disks: bool,
     /// The number of the first actor's user: users of one drive have names of their own.
     pub user: usize,
 }
@@ -160,6 +201,12 @@ impl Generator {
         );
         let op = match self.plan.has_faults && is_sent && self.dice.chance(50) {
             true => Op::Faulty(self.fault(), Box::new(op)),
+            false if self.plan.has_stops && self.dice.chance(20) => {
+                Op::Stopped(self.stop(), Box::new(op))
+            }
+            false if self.plan.has_full_disks && op.is_one_call() && self.dice.chance(20) => {
+                Op::Full(Box::new(op))
+            }
             false => op,
         };
         self.steps.push(Step { actor, op });
@@ -198,6 +245,20 @@ impl Generator {
             Fault::Slow,
         ];
         self.dice.pick(&faults).expect("one")
+    }
+
+    fn stop(&mut self) -> Stop {
+        let process = match self.dice.chance(70) {
+            true => Process::Drive,
+            false => Process::Service,
+        };
+        let (after, length) = (self.dice.below(8), self.dice.pick(&[5, 40, 300]));
+        let length = length.expect("one");
+        Stop {
+            process,
+            after,
+            length,
+        }
     }
 
     fn number(&mut self) -> u32 {
@@ -349,7 +410,7 @@ impl Generator {
         let new_preset = format!("preset{}{}", self.plan.user, self.dice.below(4));
         Some(match self.dice.below(100) {
             0..30 => {
-                let config = Content::Config(self.dice.below(4) as u32);
+                let config = Content::Config(self.dice.below(5) as u32);
                 match is_drive {
                     true => Op::Optimize(model, new_text, config),
                     false => Op::Order(model, config),
@@ -365,8 +426,9 @@ impl Generator {
             }
             72..76 if is_drive => self.again(&model)?,
             76..90 => Op::WritePreset(new_preset, Content::Config(self.dice.below(90) as u32)),
-            90..93 if is_drive => Op::RemoveText(model, own_text?),
-            93..96 => Op::RemovePreset(preset?),
+            90..92 if is_drive => Op::RemoveText(model, own_text?),
+            92..94 if is_drive => Op::DismissErrors(model),
+            92..96 => Op::RemovePreset(preset?),
             _ if is_drive => {
                 let is_free = !self.model.presets.contains_key(&new_preset);
                 is_free.then_some(Op::RenamePreset(preset?, new_preset))?

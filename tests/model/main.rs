@@ -6,14 +6,22 @@
 #![allow(clippy::print_stdout, reason = "what is measured is printed")]
 #![allow(clippy::print_stderr, reason = "a history that fails is printed")]
 
+#[path = "../support/skip.rs"]
+mod skip;
+#[path = "../support/smbd.rs"]
+mod smbd;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../support/tmpfs.rs"]
+mod tmpfs;
 
 mod compare;
 mod content;
+mod files;
 mod fronts;
 mod history;
 mod model;
+mod results;
 mod world;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -25,6 +33,7 @@ use fronts::api::ApiFront;
 use fronts::calls::Calls as _;
 use fronts::core::CoreFront;
 use fronts::kernel::KernelFront;
+use fronts::smb::SmbFront;
 use fronts::{Front, drive};
 use history::{Generator, Op, Plan, Step, shrunk};
 use world::{ALONE, Machine, TOGETHER, World};
@@ -134,7 +143,26 @@ const fn plan(actors: usize, drives: usize) -> Plan {
         drives,
         has_kills: false,
         has_faults: false,
+        has_stops: false,
+        has_full_disks: false,
         user: 0,
+    }
+}
+
+fn a_drive_on_a_small_disk(world: &World) -> Vec<Box<dyn Front>> {
+    let drive = CoreFront::on_small_disk(world, 0).expect("a disk");
+    vec![Box::new(drive), Box::new(ApiFront::new(world))]
+}
+
+#[test]
+fn a_drive_on_a_full_disk_does_what_the_model_says() {
+    let probe = tempfile::tempdir().expect("a folder");
+    if tmpfs::SmallDisk::mount(probe.path(), 1 << 20).is_some() {
+        let plan = Plan {
+            has_full_disks: true,
+            ..plan(1, 1)
+        };
+        check("full", plan, a_drive_on_a_small_disk, FEW);
     }
 }
 
@@ -304,5 +332,31 @@ fn a_mount(world: &World) -> Vec<Box<dyn Front>> {
 
 #[test]
 fn a_mount_does_what_the_model_says() {
-    check("kernel", plan(1, 1), a_mount, FEW);
+    let plan = Plan {
+        has_stops: true,
+        ..plan(1, 1)
+    };
+    check("kernel", plan, a_mount, FEW);
+}
+
+fn a_network_folder(world: &World) -> Vec<Box<dyn Front>> {
+    vec![
+        Box::new(SmbFront::new(world, 0)),
+        Box::new(ApiFront::new(world)),
+    ]
+}
+
+#[test]
+fn a_network_folder_does_what_the_model_says() {
+    if !rustix::process::geteuid().is_root() {
+        return skip::skipped("this process is not root");
+    }
+    let mut programs = smbd::PROGRAMS.into_iter().chain(["python3"]);
+    if programs.all(skip::has_program_or_skips) {
+        let plan = Plan {
+            has_stops: true,
+            ..plan(1, 1)
+        };
+        check("smb", plan, a_network_folder, FEW);
+    }
 }

@@ -8,18 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustix::io::Errno;
 
 use crate::content::Content;
+use crate::files::{self, Files, Node, check_parent, file, is_below, split};
 use crate::history::{ActorId, Op};
+use crate::results::{Optimized, Results};
+use crate::world::FAILURE;
 
 pub type Outcome = Result<(), Errno>;
-
-/// A file or a folder of a draft, by its path below the draft.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Node {
-    Folder,
-    File(Vec<u8>),
-}
-
-pub type Files = BTreeMap<String, Node>;
 
 /// A model that the service has accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,25 +26,23 @@ pub struct Finished {
     pub tags: BTreeSet<String>,
     /// The texts in `optimize/`, by their names without extension.
     pub texts: BTreeMap<String, Content>,
+    /// What the `ERROR.txt` in `optimize/` said when an actor removed it.
+    dismissed: BTreeMap<ActorId, Vec<String>>,
 }
 
-/// An optimized model: a text is paid once for a model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Optimized {
-    pub source: u32,
-    pub text: Content,
-    pub tags: BTreeSet<String>,
-    /// Texts in `embeds/`, by name without extension, each with those who copied it in: one embed.
-    pub embeds: BTreeMap<String, BTreeSet<ActorId>>,
-}
-
-impl Optimized {
-    fn new(source: u32, text: &Content) -> Optimized {
-        Optimized {
-            source,
-            text: text.clone(),
-            tags: BTreeSet::new(),
-            embeds: BTreeMap::new(),
+impl Finished {
+    /// The lines of the `ERROR.txt` in `optimize/`; empty if there is none.
+    pub fn errors(&self, actor: ActorId) -> Vec<String> {
+        let own = self
+            .texts
+            .iter()
+            .filter(|(name, text)| text.fails() && Model::is_own_text(actor, name));
+        let lines: Vec<String> = own
+            .map(|(name, _)| format!("{name}.json: {FAILURE}"))
+            .collect();
+        match self.dismissed.get(&actor) {
+            Some(old) if lines.iter().all(|line| old.contains(line)) => Vec::new(),
+            _ => lines,
         }
     }
 }
@@ -68,7 +60,7 @@ pub struct Model {
     pub models: BTreeMap<String, Finished>,
     /// Versions that were replaced; each is shown as `NAME~ID`.
     pub replaced: Vec<(String, Finished)>,
-    pub results: Vec<Optimized>,
+    pub results: Results,
     pub presets: BTreeMap<String, Preset>,
     serials: u32,
 }
@@ -78,44 +70,6 @@ enum At<'a> {
     Draft(&'a mut Files, String),
     Model(&'a Finished, String),
     Nothing,
-}
-
-fn split(path: &str) -> (&str, &str) {
-    path.split_once('/').unwrap_or((path, ""))
-}
-
-fn parent(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(parent, _)| parent)
-}
-
-fn is_below(path: &str, folder: &str) -> bool {
-    path.strip_prefix(folder)
-        .is_some_and(|rest| rest.starts_with('/'))
-}
-
-/// Whether a name can be made at this place of a draft.
-fn check_parent(files: &Files, path: &str) -> Outcome {
-    let mut at = parent(path);
-    let mut missing = false;
-    while !at.is_empty() {
-        match files.get(at) {
-            Some(Node::File(_)) => return Err(Errno::NOTDIR),
-            Some(Node::Folder) => break,
-            None => missing = true,
-        }
-        at = parent(at);
-    }
-    if missing { Err(Errno::NOENT) } else { Ok(()) }
-}
-
-fn file<'a>(files: &'a mut Files, path: &str) -> Result<&'a mut Vec<u8>, Errno> {
-    check_parent(files, path)?;
-    match files.get_mut(path) {
-        Some(Node::File(bytes)) => Ok(bytes),
-        Some(Node::Folder) => Err(Errno::ISDIR),
-        None if path.is_empty() => Err(Errno::ISDIR),
-        None => Err(Errno::NOENT),
-    }
 }
 
 impl Model {
@@ -152,15 +106,24 @@ impl Model {
                 let removed = self.drafts.remove(&(actor, name.clone()));
                 removed.map(drop).ok_or(Errno::NOENT)
             }
-            Op::Optimize(model, name, text) => self.optimize(model, name, text),
+            Op::Optimize(model, name, text) => self.optimize(actor, model, name, text),
             Op::Order(model, text) => {
                 let source = self.models.get(model).ok_or(Errno::NOENT)?.serial;
-                self.results.push(Optimized::new(source, text));
+                self.results.order(source, text);
                 Ok(())
             }
             Op::RemoveText(model, name) => {
                 let texts = &mut self.models.get_mut(model).ok_or(Errno::NOENT)?.texts;
                 texts.remove(name).map(drop).ok_or(Errno::NOENT)
+            }
+            Op::DismissErrors(model) => {
+                let model = self.models.get_mut(model).ok_or(Errno::NOENT)?;
+                let lines = model.errors(actor);
+                if lines.is_empty() {
+                    return Err(Errno::NOENT);
+                }
+                model.dismissed.insert(actor, lines);
+                Ok(())
             }
             Op::Embed(model, text, name) => {
                 let result = self.result_mut(model, text)?;
@@ -190,7 +153,7 @@ impl Model {
                 self.presets.insert(to.clone(), content);
                 Ok(())
             }
-            Op::Faulty(_, op) => self.apply(actor, op),
+            Op::Faulty(_, op) | Op::Stopped(_, op) | Op::Full(op) => self.apply(actor, op),
             Op::Remount | Op::Kill | Op::KillService => Ok(()),
         }
     }
@@ -209,11 +172,7 @@ impl Model {
         let replaced = other.replaced.into_iter();
         self.replaced
             .extend(replaced.map(|(name, it)| (name, moved(it))));
-        self.results
-            .extend(other.results.into_iter().map(|mut result| {
-                result.source += serials;
-                result
-            }));
+        self.results.add(other.results, serials);
         self.presets.extend(other.presets);
         self.serials += other.serials;
     }
@@ -224,8 +183,10 @@ impl Model {
         let is_model = |path: &str| self.models.contains_key(split(path).0);
         let draft = |name: &str| self.drafts.get(&(actor, name.to_owned()));
         match op {
-            Op::Faulty(_, op) => self.covers(actor, op),
+            Op::Faulty(_, op) | Op::Stopped(_, op) | Op::Full(op) => self.covers(actor, op),
             Op::RemoveFile(path) | Op::RemoveDir(path) => !is_model(path),
+            // A shell may close an empty duplicate before it writes, so this is no error.
+            Op::Truncate(path, 0) | Op::Write(path, Content::Text(0)) if is_model(path) => false,
             Op::Write(path, content) => {
                 Content::is_model_name(path) == matches!(content, Content::Model(_))
                     || is_model(path)
@@ -248,11 +209,11 @@ impl Model {
             }
             Op::Replace(name, _) => draft(name).is_none(),
             Op::Upload(name, _) => draft(name).is_none() && !is_model(name),
-            Op::Tag(name, _) | Op::Optimize(name, ..) => is_model(name),
+            Op::Tag(name, _) | Op::Optimize(name, ..) | Op::DismissErrors(name) => is_model(name),
             // Which of two equal results a text has is open.
             Op::Order(name, text) => {
                 let model = self.models.get(name);
-                model.is_some_and(|model| self.result(model.serial, text).is_none())
+                model.is_some_and(|model| self.results.find(model.serial, text).is_none())
             }
             Op::Embed(name, text, _)
             | Op::TagResult(name, text, _)
@@ -283,17 +244,7 @@ impl Model {
 
     fn make_dir(&mut self, actor: ActorId, path: &str) -> Outcome {
         match self.at(actor, path) {
-            At::Draft(files, rest) => {
-                if rest.is_empty() {
-                    return Err(Errno::EXIST);
-                }
-                check_parent(files, &rest)?;
-                if files.contains_key(&rest) {
-                    return Err(Errno::EXIST);
-                }
-                files.insert(rest, Node::Folder);
-                Ok(())
-            }
+            At::Draft(files, rest) => files::make_dir(files, &rest),
             At::Model(_, rest) if rest.is_empty() => Err(Errno::EXIST),
             At::Model(model, rest) => {
                 check_parent(&model.files, &rest)?;
@@ -312,18 +263,7 @@ impl Model {
 
     fn write(&mut self, actor: ActorId, path: &str, content: &Content) -> Outcome {
         match self.at(actor, path) {
-            At::Draft(files, rest) => match file(files, &rest) {
-                Ok(bytes) => {
-                    *bytes = content.bytes();
-                    Ok(())
-                }
-                Err(Errno::NOENT) => {
-                    check_parent(files, &rest)?;
-                    files.insert(rest, Node::File(content.bytes()));
-                    Ok(())
-                }
-                Err(error) => Err(error),
-            },
+            At::Draft(files, rest) => files::write(files, &rest, content.bytes()),
             At::Model(model, rest) => {
                 check_parent(&model.files, &rest)?;
                 match model.files.get(&rest) {
@@ -377,48 +317,13 @@ impl Model {
         if from == to {
             return Ok(());
         }
-        let occupied = match (to_rest, self.drafts.get(&to_key)) {
-            ("", Some(files)) => Some((Node::Folder, files.is_empty())),
-            ("", None) => None,
-            (rest, Some(files)) => files.get(rest).map(|node| {
-                let is_empty = !files.keys().any(|path| is_below(path, rest));
-                (node.clone(), is_empty)
-            }),
-            (_, None) => return Err(Errno::NOENT),
+        files::check_replaced(&moved, self.drafts.get(&to_key), to_rest)?;
+        let taken = match from_rest {
+            "" => self.drafts.remove(&from_key).unwrap_or_default(),
+            rest => files::take(self.drafts.get_mut(&from_key).expect("a draft"), rest),
         };
-        match (&moved, occupied) {
-            (_, None) | (Node::File(_), Some((Node::File(_), _))) => {}
-            (Node::File(_), Some((Node::Folder, _))) => return Err(Errno::ISDIR),
-            (Node::Folder, Some((Node::File(_), _))) => return Err(Errno::NOTDIR),
-            (Node::Folder, Some((Node::Folder, true))) => {}
-            (Node::Folder, Some((Node::Folder, false))) => return Err(Errno::NOTEMPTY),
-        }
-        let subtree = self.take(&from_key, from_rest);
-        let target = self.drafts.entry(to_key).or_default();
-        for (path, node) in subtree {
-            match (to_rest, path.as_str()) {
-                ("", "") => {}
-                ("", path) => drop(target.insert(path.to_owned(), node)),
-                (rest, "") => drop(target.insert(rest.to_owned(), node)),
-                (rest, path) => drop(target.insert(format!("{rest}/{path}"), node)),
-            }
-        }
+        files::put(self.drafts.entry(to_key).or_default(), to_rest, taken);
         Ok(())
-    }
-
-    /// Removes what is at a path, with all below it, and returns it with paths below that path.
-    fn take(&mut self, key: &(ActorId, String), rest: &str) -> Files {
-        if rest.is_empty() {
-            return self.drafts.remove(key).unwrap_or_default();
-        }
-        let files = self.drafts.get_mut(key).expect("a draft");
-        let (taken, left) = std::mem::take(files)
-            .into_iter()
-            .partition::<Files, _>(|(path, _)| path == rest || is_below(path, rest));
-        *files = left;
-        let below = |path: String| path[rest.len()..].trim_start_matches('/').to_owned();
-        let taken = taken.into_iter().map(|(path, node)| (below(path), node));
-        taken.collect()
     }
 
     fn remove_file(&mut self, actor: ActorId, path: &str) -> Outcome {
@@ -444,19 +349,7 @@ impl Model {
                 }
                 false => Err(Errno::NOTEMPTY),
             },
-            At::Draft(files, rest) => {
-                check_parent(files, &rest)?;
-                match files.get(&rest).ok_or(Errno::NOENT)? {
-                    Node::File(_) => Err(Errno::NOTDIR),
-                    Node::Folder if files.keys().any(|path| is_below(path, &rest)) => {
-                        Err(Errno::NOTEMPTY)
-                    }
-                    Node::Folder => {
-                        files.remove(&rest);
-                        Ok(())
-                    }
-                }
-            }
+            At::Draft(files, rest) => files::remove_dir(files, &rest),
             At::Model(..) => Ok(()),
             At::Nothing => Err(Errno::NOENT),
         }
@@ -496,29 +389,23 @@ impl Model {
             files,
             tags: BTreeSet::new(),
             texts: BTreeMap::new(),
+            dismissed: BTreeMap::new(),
         }
     }
 
-    fn optimize(&mut self, model: &str, name: &str, text: &Content) -> Outcome {
+    fn optimize(&mut self, actor: ActorId, model: &str, name: &str, text: &Content) -> Outcome {
         let model = self.models.get_mut(model).ok_or(Errno::NOENT)?;
         model.texts.insert(name.to_owned(), text.clone());
-        let source = model.serial;
-        if self.result(source, text).is_none() {
-            self.results.push(Optimized::new(source, text));
-        }
+        self.results.ask(actor, model.serial, text);
         Ok(())
     }
 
-    fn result(&self, source: u32, text: &Content) -> Option<&Optimized> {
-        let mut results = self.results.iter();
-        results.find(|it| it.source == source && it.text == *text)
-    }
-
+    /// What the link of a text leads to.
     fn result_mut(&mut self, model: &str, text: &str) -> Result<&mut Optimized, Errno> {
         let model = self.models.get(model).ok_or(Errno::NOENT)?;
         let text = model.texts.get(text).ok_or(Errno::NOENT)?;
-        let is_of = |result: &&mut Optimized| result.source == model.serial && result.text == *text;
-        self.results.iter_mut().find(is_of).ok_or(Errno::NOENT)
+        let result = self.results.find_mut(model.serial, text);
+        result.filter(|_| !text.fails()).ok_or(Errno::NOENT)
     }
 
     fn replace(&mut self, actor: ActorId, name: &str, content: &Content) -> Outcome {
@@ -541,6 +428,6 @@ impl Model {
 
     /// Points that were paid: a result each.
     pub fn points(&self) -> u64 {
-        self.results.len() as u64
+        self.results.iter().count() as u64
     }
 }

@@ -12,8 +12,11 @@ use assetfs::service::{ChaosPlan, WorkerCommand};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::history::Fault;
+use crate::history::{Fault, Stop};
 use crate::support::account::{Account, Mounted};
+
+/// Why the worker fails.
+pub const FAILURE: &str = "this model is not to be optimized";
 
 /// Writes what the engine would write, without reading the model.
 const WORKER: &str = r#"#!/bin/sh
@@ -27,6 +30,11 @@ echo 'read the model' > "$out/info.log"
 : > "$out/error.log"
 printf thumb > "$out/thumb.jpg"
 case "$task" in
+# The configuration that fails, see `Content::fails`.
+*'"task":"optimize"'*'"percentage":5'[.}]*)
+  echo '{"error":"REASON"}'
+  exit 1
+  ;;
 *'"task":"optimize"'*)
   mkdir "$out/exports"
   printf glb > "$out/exports/result.glb"
@@ -84,7 +92,7 @@ impl World {
     pub fn new() -> World {
         let dir = scratch();
         let program = dir.path().join("worker.sh");
-        std::fs::write(&program, WORKER).expect("a worker");
+        std::fs::write(&program, WORKER.replace("REASON", FAILURE)).expect("a worker");
         let mode = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(&program, mode).expect("a program");
         let worker = WorkerCommand {
@@ -142,6 +150,15 @@ impl World {
     pub fn set_fault(&mut self, fault: Option<Fault>) {
         let plan = fault.map(|it| ChaosPlan::parse(&it.plan()).expect("a plan"));
         self.account.set_faults(plan);
+    }
+
+    /// It works on one thread, which sleeps.
+    pub fn stop_service(&self, stop: Stop) {
+        let service = self.service.as_ref().expect("the service runs");
+        service.spawn(async move {
+            tokio::time::sleep(Duration::from_millis(stop.after)).await;
+            std::thread::sleep(Duration::from_millis(stop.length));
+        });
     }
 
     pub fn kill_service(&mut self) {

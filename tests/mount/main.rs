@@ -47,6 +47,8 @@ mod secrets;
 mod silent_service;
 #[path = "../support/skip.rs"]
 mod skip;
+#[path = "../support/smbd.rs"]
+mod smbd;
 #[path = "../support/square_glb.rs"]
 mod square_glb;
 mod stale;

@@ -1,109 +1,53 @@
 //! `assetfs samba`: its configuration in a real Samba, and what it refuses. `scripts/check/smb` does much more.
 
 use std::fs;
-use std::io::Write as _;
-use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
-use crate::s3::free_port;
+use crate::smbd::{PROGRAMS, Smbd};
 use crate::square_glb::numbered_glb;
-use crate::support::{Fixture, assetfs, fails, run, text, wait_until};
+use crate::support::{Fixture, assetfs, fails, text};
 use crate::{needs_fuse, needs_program, needs_root};
 
-/// A Samba that is killed at the end.
-struct Server {
-    process: Child,
-    conf: PathBuf,
-    port: u16,
+/// Shares the drive of a fixture.
+fn share(fixture: &Fixture) -> Smbd {
+    Smbd::share(&fixture.root(), &fixture.scratch.path().join("samba"))
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        // The process that smbd starts for a connection ends when its client does.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-impl Server {
-    /// Shares the drive of a fixture by a Samba of its own.
-    fn start(fixture: &Fixture) -> Server {
-        let port = free_port();
-        let dir = fixture.scratch.path().join("samba");
-        let said = run(assetfs("samba --user root --share studio", fixture.root())
-            .args(["--port", &port.to_string(), "--private"])
-            .arg(&dir));
-        assert!(said.contains(&format!(":{port}/studio")), "{said}");
-        let conf = dir.join("smb.conf");
-        let own = fs::read_to_string(&conf).unwrap();
-        let local = "[global]\ninterfaces = lo\nbind interfaces only = yes\n";
-        fs::write(&conf, own.replacen("[global]\n", local, 1)).unwrap();
-        let mut passwords = Command::new("smbpasswd")
-            .arg("-c")
-            .arg(&conf)
-            .args(["-s", "-a", "root"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut typed = passwords.stdin.take().unwrap();
-        typed.write_all(b"secret\nsecret\n").unwrap();
-        drop(typed);
-        assert!(passwords.wait().unwrap().success());
-        let log = fs::File::create(dir.join("said")).unwrap();
-        let process = Command::new("smbd")
-            .args(["--foreground", "--no-process-group", "--configfile"])
-            .arg(&conf)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        let server = Server {
-            process,
-            conf,
-            port,
-        };
-        wait_until("smbd listens", || {
-            TcpStream::connect(("127.0.0.1", port)).is_ok()
-        });
-        server
-    }
-
-    /// What smbclient says to these commands.
-    fn client(&self, commands: &str) -> String {
-        let output = Command::new("smbclient")
-            .arg("-s")
-            .arg(&self.conf)
-            .args(["//127.0.0.1/studio", "-U", "root%secret"])
-            .args(["-p", &self.port.to_string(), "-c", commands])
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        text(&output.stdout) + &text(&output.stderr)
-    }
+/// What smbclient says to these commands.
+fn client(smbd: &Smbd, commands: &str) -> String {
+    let output = Command::new("smbclient")
+        .arg("-s")
+        .arg(&smbd.conf)
+        .args(["//127.0.0.1/studio", "-U", "root%secret"])
+        .args(["-p", &smbd.port.to_string(), "-c", commands])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    text(&output.stdout) + &text(&output.stderr)
 }
 
 #[test]
 fn a_model_that_is_copied_in_by_smb_is_sent_and_a_refusal_has_its_sentence() {
     needs_fuse!();
     needs_root!();
-    for program in ["smbd", "smbclient", "smbpasswd", "testparm"] {
+    for program in PROGRAMS {
         needs_program!(program);
     }
     let fixture = Fixture::with(&[], &["--allow-other"]);
-    let server = Server::start(&fixture);
+    let smbd = share(&fixture);
     let glb = fixture.scratch.path().join("chair.glb");
     fs::write(&glb, numbered_glb(1)).unwrap();
-    let put = |name: &str| server.client(&format!("put {} {name}", glb.display()));
-    let said = server.client("mkdir rawmodels/chair") + &put("rawmodels/chair/Chair.glb");
+    let put = |name: &str| client(&smbd, &format!("put {} {name}", glb.display()));
+    let said = client(&smbd, "mkdir rawmodels/chair") + &put("rawmodels/chair/Chair.glb");
     assert!(!said.contains("NT_STATUS"), "{said}");
     fixture.wait("rawmodels/chair");
     // Another case is the same file, and its bytes are the same.
     let back = fixture.scratch.path().join("back.glb");
-    let said = server.client(&format!("get RAWMODELS/chair/chair.GLB {}", back.display()));
+    let said = client(
+        &smbd,
+        &format!("get RAWMODELS/chair/chair.GLB {}", back.display()),
+    );
     assert!(fs::read(&back).unwrap() == numbered_glb(1), "{said}");
     let said = put("rawmodels/chair/more.glb");
     assert!(said.contains("NT_STATUS"), "{said}");

@@ -14,10 +14,12 @@ use rustix::io::Errno;
 use tokio::runtime::Runtime;
 
 use super::Front;
-use super::drive::{PATIENCE, in_order, shown};
+use super::drive::PATIENCE;
+use super::picture::{in_order, shown};
 use crate::content::Content;
+use crate::files::Node;
 use crate::history::Op;
-use crate::model::{Finished, Model, Node, Outcome};
+use crate::model::{Finished, Model, Outcome};
 use crate::world::{POINTS, World, client, runtime};
 
 const NOW: Priority = Priority::Interactive;
@@ -61,7 +63,15 @@ impl ApiFront {
 
     /// Whether a job of a model that is deleted is paid is a matter of luck.
     async fn until_no_job_runs(&self) -> Answer<()> {
-        while !self.client.optimizations().running(NOW).await?.is_empty() {
+        let has_ended = |rapid: &RapidModel| rapid.optimization_status.is_final();
+        while !self
+            .client
+            .optimizations()
+            .running(NOW)
+            .await?
+            .iter()
+            .all(has_ended)
+        {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         Ok(())
@@ -241,16 +251,8 @@ fn tags(tags: &[Tag]) -> String {
 }
 
 fn rapid_line(rapid: &RapidModel, source: &str) -> String {
-    let done = rapid.optimization_status == OptimizationStatus::Done;
-    let status = if done {
-        "done".to_owned()
-    } else {
-        format!("{:?}", rapid.optimization_status)
-    };
-    format!(
-        "result of {source:?} is {status}, tags {}",
-        tags(&rapid.tags)
-    )
+    let (status, tags) = (&rapid.optimization_status, tags(&rapid.tags));
+    format!("result of {source:?} is {status:?}, tags {tags}")
 }
 
 /// A nested folder is sent as one zip.
@@ -300,10 +302,14 @@ impl Front for ApiFront {
             names.insert(finished.serial, name.clone());
             lines.push(expected_asset(name, finished));
         }
-        for result in &model.results {
+        for result in model.results.iter() {
             let source = names.get(&result.source).map_or("", String::as_str);
             let tags = in_order(result.tags.iter().cloned());
-            lines.push(format!("result of {source:?} is done, tags {tags}"));
+            let status = match result.text.fails() {
+                true => OptimizationStatus::Failed,
+                false => OptimizationStatus::Done,
+            };
+            lines.push(format!("result of {source:?} is {status:?}, tags {tags}"));
         }
         for (name, preset) in &model.presets {
             let text = String::from_utf8(preset.text.bytes()).expect("text");

@@ -7,11 +7,15 @@ use assetfs::fuse::errno;
 use rustix::io::Errno;
 
 use super::calls::{Calls, Kind, Position};
-use super::{Ending, Front, drive};
+use super::{Ending, Front, drive, picture};
 use crate::history::{ActorId, Op};
 use crate::model::{Model, Outcome};
 use crate::support::tree::Tree;
-use crate::world::{Machine, World};
+use crate::tmpfs::SmallDisk;
+use crate::world::{ALONE, Machine, World};
+
+/// Bytes of a disk that histories fill.
+const SMALL: u64 = 32 << 20;
 
 impl Machine {
     fn call<T>(&self, calls: impl AsyncFnOnce(&Tree) -> DriveResult<T>) -> Result<T, Errno> {
@@ -161,6 +165,8 @@ pub struct CoreFront {
     actor: ActorId,
     refresh: Duration,
     machine: Option<Machine>,
+    /// Unmounted after the drive.
+    disk: Option<SmallDisk>,
 }
 
 impl CoreFront {
@@ -170,7 +176,18 @@ impl CoreFront {
             actor,
             refresh,
             machine,
+            disk: None,
         }
+    }
+
+    /// A drive whose state is on a small disk of its own; `None`, reported as a skipped test, if none can be mounted.
+    pub fn on_small_disk(world: &World, actor: ActorId) -> Option<CoreFront> {
+        let folder = world.folder(&format!("machine{actor}"));
+        let disk = Some(SmallDisk::mount(&folder, SMALL)?);
+        Some(CoreFront {
+            disk,
+            ..CoreFront::new(world, actor, ALONE)
+        })
     }
 
     fn machine(&self) -> &Machine {
@@ -183,12 +200,20 @@ impl Front for CoreFront {
         drive::act(self.machine(), op)
     }
 
+    fn fill_disk(&mut self, is_full: bool) {
+        let disk = self.disk.as_ref().expect("a disk");
+        match is_full {
+            true => disk.fill(),
+            false => disk.free(),
+        }
+    }
+
     fn picture(&mut self) -> Vec<String> {
-        drive::picture(self.machine())
+        picture::picture(self.machine())
     }
 
     fn expected(&self, model: &Model) -> Vec<String> {
-        drive::expected(model, self.actor)
+        picture::expected(model, self.actor)
     }
 
     fn restart(&mut self, world: &World, ending: Ending) {

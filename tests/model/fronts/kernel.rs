@@ -3,15 +3,17 @@
 use std::fs;
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::os::fd::IntoRawFd as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::calls::{Calls, Kind, Position};
-use super::{Ending, Front, drive};
-use crate::history::{ActorId, Op};
+use super::{Ending, Front, drive, picture};
+use crate::history::{ActorId, Op, Process};
 use crate::model::{Model, Outcome};
 use crate::world::World;
 
@@ -25,45 +27,41 @@ fn errno(error: io::Error) -> Errno {
 pub struct KernelFront {
     actor: ActorId,
     root: PathBuf,
+    process: Pid,
 }
 
 impl KernelFront {
     pub fn new(world: &World, actor: ActorId) -> KernelFront {
         let root = world.folder(&format!("mnt{actor}"));
-        let front = KernelFront { actor, root };
-        front.mount(world);
-        front
+        let process = mount(world, actor, &root);
+        KernelFront {
+            actor,
+            root,
+            process,
+        }
     }
 
-    fn mount(&self, world: &World) {
-        let state = world.folder(&format!("state{}", self.actor));
-        let mut command = Command::new(ASSETFS);
-        command
-            .arg("mount")
-            .arg(&self.root)
-            .args(["--base-url", &world.base_url(), "--settle", "1h"])
-            .args([
-                "--refresh",
-                "50ms",
-                "--delete-limit",
-                "1000000",
-                "--state-dir",
-            ])
-            .arg(state.join("state"))
-            .arg("--cache-dir")
-            .arg(state.join("cache"))
-            .arg("--no-inotify")
-            .env("HOME", &state)
-            .env("ASSETFS_TOKEN", world.account().token().expose());
-        run(&mut command);
+    /// Works on an operation while the drive's process is stopped, if it says so.
+    pub fn stopping_for<T>(&self, op: &Op, work: impl FnOnce() -> T) -> T {
+        let Op::Stopped(stop, _) = op else {
+            return work();
+        };
+        let signal = |signal| kill_process(self.process, signal).expect("it runs");
+        std::thread::scope(|scope| {
+            if stop.process == Process::Drive {
+                scope.spawn(|| {
+                    std::thread::sleep(Duration::from_millis(stop.after));
+                    signal(Signal::STOP);
+                    std::thread::sleep(Duration::from_millis(stop.length));
+                    signal(Signal::CONT);
+                });
+            }
+            work()
+        })
     }
 
     fn kill(&self) {
-        let status = fs::read_to_string(self.root.join(".assetfs/status.json")).expect("a status");
-        let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
-        let pid = status["pid"].as_i64().expect("a process") as i32;
-        let pid = rustix::process::Pid::from_raw(pid).expect("a process");
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it runs");
+        kill_process(self.process, Signal::KILL).expect("it runs");
     }
 
     fn unmount(&self) {
@@ -72,9 +70,36 @@ impl KernelFront {
             .arg(&self.root));
     }
 
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     fn path(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
+}
+
+/// Mounts a drive and returns its process.
+fn mount(world: &World, actor: ActorId, root: &Path) -> Pid {
+    let state = world.folder(&format!("state{actor}"));
+    let mut command = Command::new(ASSETFS);
+    command
+        .arg("mount")
+        .arg(root)
+        .args(["--base-url", &world.base_url(), "--settle", "1h"])
+        .args(["--refresh", "50ms", "--delete-limit", "1000000"])
+        .arg("--state-dir")
+        .arg(state.join("state"))
+        .arg("--cache-dir")
+        .arg(state.join("cache"))
+        .arg("--no-inotify")
+        .env("HOME", &state)
+        .env("ASSETFS_TOKEN", world.account().token().expose());
+    run(&mut command);
+    let status = fs::read_to_string(root.join(".assetfs/status.json")).expect("a status");
+    let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
+    let pid = status["pid"].as_i64().expect("a process") as i32;
+    Pid::from_raw(pid).expect("a process")
 }
 
 fn run(command: &mut Command) {
@@ -197,15 +222,15 @@ impl Calls for KernelFront {
 
 impl Front for KernelFront {
     fn act(&mut self, op: &Op) -> Outcome {
-        drive::act(self, op)
+        self.stopping_for(op, || drive::act(self, op))
     }
 
     fn picture(&mut self) -> Vec<String> {
-        drive::picture(self)
+        picture::picture(self)
     }
 
     fn expected(&self, model: &Model) -> Vec<String> {
-        drive::expected(model, self.actor)
+        picture::expected(model, self.actor)
     }
 
     fn restart(&mut self, world: &World, ending: Ending) {
@@ -213,6 +238,6 @@ impl Front for KernelFront {
             Ending::Unmounted => self.unmount(),
             Ending::Killed => self.kill(),
         }
-        self.mount(world);
+        self.process = mount(world, self.actor, &self.root);
     }
 }

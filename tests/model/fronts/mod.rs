@@ -5,6 +5,10 @@ pub mod calls;
 pub mod core;
 pub mod drive;
 pub mod kernel;
+pub mod picture;
+pub mod smb;
+
+use rustix::io::Errno;
 
 use crate::history::Op;
 use crate::model::{Model, Outcome};
@@ -14,6 +18,19 @@ use crate::world::World;
 pub trait Front {
     /// Does what a user does, and returns what the program is told.
     fn act(&mut self, op: &Op) -> Outcome;
+
+    /// Whether what an operation does is up to the drive.
+    fn can(&self, _model: &Model, _op: &Op) -> bool {
+        true
+    }
+
+    /// What a program is told instead, if this way has no such error.
+    fn told(&self, error: Errno) -> Errno {
+        error
+    }
+
+    /// Takes all room of the disk that the drive keeps its state on, or gives it back.
+    fn fill_disk(&mut self, _is_full: bool) {}
 
     /// What is shown, a sorted line for each file, folder and object.
     fn picture(&mut self) -> Vec<String>;
