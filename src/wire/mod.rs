@@ -47,8 +47,8 @@ pub use export::{ExportFile, ExportImage, ExportInfo, ExportList, FormatList, Ra
 pub use id::{AssetId, EmbedId, ModelId, PresetId, RapidId, TagId, TokenId, UserId, WebhookId};
 pub use lenient::{FOLDERS, MADE_BY, Other, TRIANGLES, WAITS_BECAUSE};
 pub use note::{
-    NotedPreset, ResultNotes, SourceNotes, by_note, config_note, is_config_note, name_note,
-    replaces_note, source_note,
+    NotedPreset, ResultNotes, SourceNotes, by_note, config_note, former_name_note, is_config_note,
+    name_note, replaces_note, source_note,
 };
 pub use optimize::{
     IDEMPOTENCY_KEY, JOIN_KEY, KEYS_ARE_KEPT, LegacyOptimizeReply, LegacyProcess, MultiOptimize,

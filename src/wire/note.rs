@@ -18,6 +18,9 @@ pub struct ResultNotes {
     /// The names of the text, without extension. A text that was copied under a second name has both.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
+    /// Names of texts that have another result now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub former_names: Vec<String>,
     /// The checksum of the configuration by meaning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
@@ -60,6 +63,7 @@ impl ResultNotes {
             match key {
                 "text" => notes.text = Some(value.to_owned()),
                 "name" => notes.names.extend(unescape(value)),
+                "was" => notes.former_names.extend(unescape(value)),
                 "config" => {
                     let (config, preset) = value.split_once(';').unwrap_or((value, ""));
                     notes.config = Some(config.to_owned());
@@ -70,8 +74,10 @@ impl ResultNotes {
             }
         }
         // The order of tags means nothing.
-        notes.names.sort_unstable();
-        notes.names.dedup();
+        for names in [&mut notes.names, &mut notes.former_names] {
+            names.sort_unstable();
+            names.dedup();
+        }
         notes
     }
 
@@ -106,6 +112,11 @@ impl SourceNotes {
 /// tag is cut.
 pub fn name_note(name: &str) -> String {
     cut_note("name", name)
+}
+
+/// The tag with the name of a text that a result was made with, and that has another result now.
+pub fn former_name_note(name: &str) -> String {
+    cut_note("was", name)
 }
 
 /// The tag with who sent a model or a text. A name that is too long for a tag is cut.

@@ -669,6 +669,48 @@ async fn optimize_has_the_names_of_all_machines_but_those_that_were_removed_here
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_goes_back_to_an_earlier_content_leads_to_its_earlier_result_everywhere() {
+    let (account, mounted) = Account::mounted_with_cube().await;
+    let (apart, _) = account.mount_apart(1, |_| {}).await;
+    let mut results = Vec::new();
+    for faces in [50, 40] {
+        mounted.tree.optimize("cube", "web", &percent(faces)).await;
+        let link = mounted.tree.read_link("/rawmodels/cube/optimize/web");
+        let link = link.await.unwrap();
+        results.push(link.rsplit('/').next().unwrap().to_owned());
+    }
+    let named = names(&apart).await;
+    // The first machine goes back, then another one goes forward, and the first one back again.
+    for (machine, faces, result) in [(&mounted, 50, 0), (&apart, 40, 1), (&mounted, 50, 0)] {
+        // A text that is there with the same content would not be written again.
+        let _ = machine
+            .tree
+            .unlink("/rawmodels/cube/optimize/web.json")
+            .await;
+        machine.tree.optimize("cube", "web", &percent(faces)).await;
+        let end = Instant::now() + Duration::from_secs(20);
+        for tree in [&mounted.tree, &apart.tree] {
+            loop {
+                let link = tree.read_link("/rapidmodels/.assetfs/by-source/cube/web");
+                let link = link.await.unwrap();
+                if link.ends_with(&format!("/{}", results[result])) {
+                    break;
+                }
+                assert!(Instant::now() < end, "{link}, not {}", results[result]);
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+    assert_eq!(
+        names(&apart).await,
+        named,
+        "no result has another name, and none was made"
+    );
+    apart.close().await;
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_list_of_results_is_made_from_list_pages_alone() {
     let (account, mounted) = Account::mounted_with_cube().await;
     let tree = &mounted.tree;

@@ -17,9 +17,10 @@ use crate::outbox::failpoint::Failpoint;
 use crate::outbox::ids::JobFolder;
 use crate::outbox::jobs::book::{JobKey, JobRecord, SubmissionStage};
 use crate::outbox::jobs::log::fetch_reason;
+use crate::outbox::jobs::notes::tagged_models;
 use crate::outbox::jobs::parts::JobParts;
 use crate::outbox::texts::text_stem;
-use crate::wire::{RapidId, RapidModel, name_note};
+use crate::wire::{AssetId, RapidId, RapidModel, former_name_note, name_note};
 
 /// The longest pause between two polls.
 const MAX_POLL_PAUSE: Duration = Duration::from_secs(10);
@@ -52,8 +53,8 @@ pub async fn run(parts: Arc<JobParts>) {
             true => Vec::new(),
             false => parts.memory().book.unnamed(),
         };
-        for (job, rapid) in unnamed {
-            left |= !name_result(&parts, job, rapid).await;
+        for (job, asset, rapid) in unnamed {
+            left |= !name_result(&parts, job, asset, rapid).await;
         }
         if moved {
             pauses.reset();
@@ -238,12 +239,10 @@ fn reason_in_record(model: &RapidModel) -> String {
     }
 }
 
-/// Gives a result the name of a text that was not sent with its request: another text with the same content was, or an
-/// earlier version has sent it. True if it has the name.
-async fn name_result(parts: &Arc<JobParts>, job: JobKey, rapid: RapidId) -> bool {
-    let tags = [name_note(text_stem(&job.name))];
-    let rapids = parts.client.rapids();
-    let call = rapids.add_tags_at(rapid, &tags, Priority::Background);
+/// Gives a result the name of a text that was not sent with its request: another text with the same content was, this text was
+/// before it had another content, or an earlier version has sent it. True if it has the name.
+async fn name_result(parts: &Arc<JobParts>, job: JobKey, asset: AssetId, rapid: RapidId) -> bool {
+    let call = move_name(parts, text_stem(&job.name), asset, rapid);
     match parts.tasks.until_closed(call).await {
         Some(Ok(()) | Err(ClientError::NotFound { .. })) => {}
         Some(Err(error)) if Effect::of(&error) == Effect::Refused => {
@@ -259,6 +258,36 @@ async fn name_result(parts: &Arc<JobParts>, job: JobKey, rapid: RapidId) -> bool
     let recorded = parts.record(JobRecord::Named { job, is_named }).await;
     parts.events.send(OutboxEvent::RapidFound(rapid));
     recorded.is_ok()
+}
+
+/// Gives a result the name of a text, and takes it from newer ones: of several with a name the newest counts on every machine,
+/// and this one is what the text asks for now.
+async fn move_name(
+    parts: &JobParts,
+    name: &str,
+    asset: AssetId,
+    rapid: RapidId,
+) -> Result<(), ClientError> {
+    let rapids = parts.client.rapids();
+    let note = name_note(name);
+    rapids
+        .add_tags_at(rapid, &[note.clone()], Priority::Background)
+        .await?;
+    let models = tagged_models(parts, asset, Priority::Background).await?;
+    for (newer, tag) in models.with(&note).filter(|(it, _)| it.id > rapid) {
+        let former = [former_name_note(name)];
+        let marked = rapids.add_tags_at(newer.id, &former, Priority::Background);
+        let moved = match marked.await {
+            Ok(()) => rapids.remove_tag(newer.id, tag).await,
+            Err(error) => Err(error),
+        };
+        match moved {
+            Ok(()) | Err(ClientError::NotFound { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        parts.events.send(OutboxEvent::RapidFound(newer.id));
+    }
+    Ok(())
 }
 
 /// Removes a one-off tag. True if it is removed.

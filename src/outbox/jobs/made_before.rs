@@ -54,7 +54,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The results that are there, by the one-off tags of those that are wanted; true if all carry the names of their texts.
+    /// The results that are there, by the one-off tags of those that are wanted; true if all carry the names of their texts, and no newer one does.
     pub async fn find(
         mut self,
         wanted: &[WantedResult],
@@ -85,7 +85,7 @@ impl<'a> Finder<'a> {
                 are_named &= self
                     .models(result.asset)
                     .await?
-                    .has_tag(rapid, &result.name);
+                    .is_newest_with(rapid, &result.name);
                 made.push((result.tag.clone(), rapid));
             }
         }

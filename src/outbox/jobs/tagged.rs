@@ -1,6 +1,6 @@
 //! The results of an asset, found again by the tags of the drive.
 
-use crate::wire::{NOTE_PREFIX, RapidId, RapidModel};
+use crate::wire::{NOTE_PREFIX, RapidId, RapidModel, TagId};
 
 /// The rapid models of an asset, as far as their tags are known, the newest first.
 #[derive(Default)]
@@ -42,9 +42,17 @@ impl TaggedModels {
         sound.filter(move |model| model.tags.iter().any(|found| found.name == tag))
     }
 
-    pub fn has_tag(&self, rapid: RapidId, tag: &str) -> bool {
-        let mut models = self.0.iter().filter(|model| model.id == rapid);
-        models.any(|model| model.tags.iter().any(|found| found.name == tag))
+    /// Whether a model is the newest with a tag.
+    pub fn is_newest_with(&self, rapid: RapidId, tag: &str) -> bool {
+        self.with(tag).map(|(model, _)| model.id).max() == Some(rapid)
+    }
+
+    /// Those that have the tag.
+    pub fn with(&self, tag: &str) -> impl Iterator<Item = (&RapidModel, TagId)> {
+        self.0.iter().filter_map(move |model| {
+            let found = model.tags.iter().find(|found| found.name == tag)?;
+            Some((model, found.id))
+        })
     }
 
     /// Those that did not fail, and of which no note says which text they were made with.

@@ -250,7 +250,7 @@ pub fn expected(model: &Model, actor: ActorId) -> Vec<String> {
             .filter(|it| it.source == finished.serial);
         let count = results.count();
         lines.push(format!("{name}/rapidmodels has {count}"));
-        expect_texts(&mut lines, model, (&name, finished), actor);
+        expect_texts(&mut lines, &name, finished, actor);
     }
     lines.extend(
         model
@@ -294,13 +294,8 @@ fn expect_files(lines: &mut Vec<String>, name: &str, files: &BTreeMap<String, No
     }
 }
 
-fn expect_texts(
-    lines: &mut Vec<String>,
-    model: &Model,
-    (name, finished): (&str, &Finished),
-    actor: ActorId,
-) {
-    for (text, content) in shown_texts(model, finished, actor) {
+fn expect_texts(lines: &mut Vec<String>, name: &str, finished: &Finished, actor: ActorId) {
+    for (text, content) in &finished.texts {
         let path = format!("{name}/optimize/{text}");
         if Model::is_own_text(actor, text) {
             let config = String::from_utf8(content.bytes()).expect("text");
@@ -318,19 +313,6 @@ fn expect_texts(
     if !errors.is_empty() {
         lines.push(format!("{name}/optimize/ERROR.txt: {}", errors.join("\n")));
     }
-}
-
-/// The texts of an actor, and those of others for results that this one has not asked for.
-fn shown_texts<'a>(
-    model: &'a Model,
-    finished: &'a Finished,
-    actor: ActorId,
-) -> impl Iterator<Item = (&'a String, &'a Content)> {
-    let is_shown = move |(name, text): &(&String, &Content)| {
-        let result = model.results.find(finished.serial, text);
-        Model::is_own_text(actor, name) || result.is_some_and(|it| !it.asked.contains(&actor))
-    };
-    finished.texts.iter().filter(is_shown)
 }
 
 /// What other machines have of a model: an empty folder is not uploaded.
@@ -353,7 +335,10 @@ fn expected_result(model: &Model, result: &Optimized, actor: ActorId) -> String 
     let present = model.models.iter().map(|(name, it)| (name.clone(), it));
     let mut links: Vec<String> = Vec::new();
     for (name, source) in present.chain(replaced) {
-        let texts = shown_texts(model, source, actor).filter(|_| source.serial == result.source);
+        let texts = source
+            .texts
+            .iter()
+            .filter(|_| source.serial == result.source);
         let same = texts.filter(|(_, content)| **content == result.text && !content.fails());
         links.extend(same.map(|(text, _)| format!("{name}/{text}")));
     }

@@ -279,7 +279,12 @@ impl KnownRapid {
             step: record.processing_step.clone(),
             obstacle: record.waits_because(),
             source: record.rawmodel.as_ref().map(|source| source.id),
-            made_with: notes.names.first().cloned(),
+            made_with: notes
+                .names
+                .iter()
+                .chain(&notes.former_names)
+                .next()
+                .cloned(),
             created: record.created_at,
             updated: record.updated_at,
             tags: KnownTag::all(&record.tags),
@@ -306,13 +311,11 @@ impl KnownRapid {
         }
     }
 
-    /// The names of the text that it was made with.
+    /// The names of the text that it was made with, but not those that have another result now.
     pub fn text_names(&self) -> impl Iterator<Item = &str> {
         let noted = self.notes.names.iter();
-        let here = self
-            .made_with
-            .iter()
-            .filter(|_| self.notes.names.is_empty());
+        let has_notes = !(self.notes.names.is_empty() && self.notes.former_names.is_empty());
+        let here = self.made_with.iter().filter(move |_| !has_notes);
         noted.chain(here).map(String::as_str)
     }
 

@@ -8,15 +8,15 @@ use crate::outbox::staging::ContentHash;
 use crate::wire::{AssetId, ModelId, RapidId};
 
 impl JobBook {
-    /// The texts in `optimize/` whose results do not carry their names, each with its result.
-    pub fn unnamed(&self) -> Vec<(JobKey, RapidId)> {
+    /// The texts in `optimize/` whose results do not carry their names, each with its model and its result.
+    pub fn unnamed(&self) -> Vec<(JobKey, AssetId, RapidId)> {
         let files = self.files.iter();
         let unnamed = files
             .filter(|(key, file)| matches!(key.folder, JobFolder::Optimize(_)) && !file.is_named);
         unnamed
             .filter_map(|(key, file)| {
                 let submission = self.submissions.get(file.submission.as_ref()?)?;
-                Some((key.clone(), submission.stage.rapid()?))
+                Some((key.clone(), submission.asset, submission.stage.rapid()?))
             })
             .collect()
     }
