@@ -72,8 +72,8 @@ fn ask_again_and_again(root: &Path) {
     }
     let shown = shell_quoted(root);
     eprintln!(
-        "assetfs: the drive at {shown} does not answer, so this command waits for it. Its process may be stopped, or wait for a \
-         disk: `ps -C assetfs -o pid,stat,args` shows it, and `kill -CONT PID` lets a stopped one go on. If that does not help: \
+        "assetfs: the drive at {shown} does not answer, so this command waits for it. On a busy machine it may only be slow. If it stays \
+         so, its process may be stopped, or wait for a disk: `ps -C assetfs -o pid,stat,args` shows it, and `kill -CONT PID` lets a stopped one go on. If that does not help: \
          `kill -9 PID`, then `{}`, with the other options that you gave, which loses nothing",
         mount_source::command_again(root)
     );

@@ -142,9 +142,10 @@ pub(super) fn users(share: &Share) -> Result<Finding> {
     let verdict = match unknown.is_empty() {
         true => Verdict::Good(share.users.join(", ")),
         false => Verdict::Missing(format!(
-            "this machine has no user {}: `useradd --no-create-home --shell /usr/sbin/nologin NAME` makes one who can \
+            "this machine has no user {}: `useradd --no-create-home --shell /usr/sbin/nologin {}` makes one who can \
              only connect",
-            unknown.join(", ")
+            unknown.join(", "),
+            shell_quoted(Path::new(unknown[0]))
         )),
     };
     Ok(Finding {

@@ -83,7 +83,10 @@ impl SeveralModels {
     pub fn sentence(&self) -> String {
         let (place, folder) = match &self.zip {
             None => ("one folder", "the folder"),
-            Some(zip) => (zip.as_str(), "the folder of its model"),
+            Some(zip) => (
+                zip.as_str(),
+                "the folder of its model when it is complete (or unpack the zip, and copy in a folder for each)",
+            ),
         };
         let sentence = format!(
             "{} models are in {place}, and only {} is read; to make a model of each, run this in {folder}: {}",

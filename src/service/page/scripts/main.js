@@ -21,7 +21,7 @@ function later(load, name) {
     const module = await load().catch((problem) => {
       lost();
       // A browser does not ask again for a script that it could not read, until the page is loaded again.
-      throw Object.assign(new Problem(`A part of the page cannot be read: ${problem.message}`), { isLost: true, isStale: true });
+      throw Object.assign(new Problem("A part of the page could not be loaded from the service"), { isLost: true, isStale: true });
     });
     await module[name](view);
   };

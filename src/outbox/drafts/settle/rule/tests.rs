@@ -438,7 +438,8 @@ fn several_models_in_a_zip_are_named_as_those_in_a_folder() {
     assert_eq!(several.unread, ["quad mesh.obj", "ball.stl"]);
     assert_eq!(
         several.sentence(),
-        "3 models are in spot.zip, and only spot.obj is read; to make a model of each, run this in the folder of its model: \
+        "3 models are in spot.zip, and only spot.obj is read; to make a model of each, run this in the folder of its model when it is complete \
+         (or unpack the zip, and copy in a folder for each): \
          mkdir '../quad mesh' && cp 'quad mesh.obj' spot.mtl '../quad mesh'/ && cp ball.stl ../"
     );
     let warning = warning_for(&content).unwrap();
