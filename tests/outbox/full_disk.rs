@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use assetfs::outbox::{EntryId, Outbox, OutboxConfig, OutboxError};
+use assetfs::outbox::{DraftId, EntryId, OpenMode, Outbox, OutboxConfig, OutboxError, StagedFile};
 
 use crate::support::{ME, World, eventually, glb, killed, put};
 use crate::tmpfs::SmallDisk;
@@ -272,4 +272,126 @@ async fn what_was_removed_on_a_full_disk_stays_removed_over_a_kill() {
     assert_eq!(left, [""; 0], "with the room that is set aside");
     let left = what_is_left_after_a_kill(no_reserve).await;
     assert_eq!(left.unwrap(), [""; 0], "with what each removal frees");
+}
+
+/// What `stat` says of a file, and its bytes.
+fn seen(outbox: &Outbox, draft: DraftId, entry: EntryId) -> (u64, Vec<u8>) {
+    let len = outbox.entries().get(draft, entry).unwrap().size;
+    let file = outbox.entries().open(draft, entry, OpenMode::Read, &ME);
+    let mut bytes = vec![0; 8192];
+    let read = file.unwrap().read_at(&mut bytes, 0).unwrap();
+    bytes.truncate(read);
+    (len, bytes)
+}
+
+/// Changes a file on a full disk and closes it; returns the bytes that are seen then, after a remount, and while the disk has
+/// room again.
+async fn seen_after(change: impl FnOnce(&Outbox, DraftId, EntryId)) -> Option<Vec<u8>> {
+    let disk = DiskWorld::mount().await?;
+    let outbox = disk.open();
+    let draft = outbox.drafts().create("one", 0o755, &ME).unwrap().id;
+    put(&outbox, draft, EntryId::ROOT, "a.txt", &[b'a'; 487]);
+    let child = outbox.entries().child(draft, EntryId::ROOT, "a.txt");
+    let entry = child.unwrap().id;
+    disk.disk.fill();
+    change(&outbox, draft, entry);
+    let (len, bytes) = seen(&outbox, draft, entry);
+    assert_eq!(len, bytes.len() as u64, "at once");
+    outbox.shut_down().await;
+    drop(outbox);
+    let outbox = disk.open();
+    assert_eq!(
+        seen(&outbox, draft, entry),
+        (len, bytes.clone()),
+        "after a remount"
+    );
+    disk.disk.free();
+    outbox.shut_down().await;
+    drop(outbox);
+    let outbox = disk.open();
+    assert_eq!(
+        seen(&outbox, draft, entry),
+        (len, bytes.clone()),
+        "with room again"
+    );
+    outbox.shut_down().await;
+    Some(bytes)
+}
+
+fn open(outbox: &Outbox, draft: DraftId, entry: EntryId, mode: OpenMode) -> StagedFile {
+    outbox.entries().open(draft, entry, mode, &ME).unwrap()
+}
+
+/// Makes the journal refuse what adds data.
+fn fill_journal(outbox: &Outbox, draft: DraftId) {
+    let value = vec![b'x'; 20_000];
+    let set = outbox
+        .entries()
+        .set_xattr(draft, EntryId::ROOT, "user.large", &value, false, false);
+    set.unwrap_err();
+}
+
+#[tokio::test]
+async fn what_a_failed_write_leaves_is_one_length_for_all() {
+    let emptied = seen_after(|outbox, draft, entry| {
+        let file = open(outbox, draft, entry, OpenMode::Truncate);
+        file.write_at(&[b'b'; 300], 0).unwrap_err();
+        file.flush().unwrap_err();
+    });
+    let Some(emptied) = emptied.await else {
+        return;
+    };
+    assert_eq!(emptied, b"");
+    let appended = seen_after(|outbox, draft, entry| {
+        let file = open(outbox, draft, entry, OpenMode::Write);
+        file.append(&[b'b'; 5000]).unwrap_err();
+        file.flush().unwrap_err();
+    });
+    assert_eq!(appended.await.unwrap(), [b'a'; 487]);
+    let cut_after_failure = seen_after(|outbox, draft, entry| {
+        let file = open(outbox, draft, entry, OpenMode::Write);
+        file.append(&[b'b'; 5000]).unwrap_err();
+        file.truncate(100).unwrap();
+    });
+    assert_eq!(cut_after_failure.await.unwrap(), [b'a'; 100]);
+    let with_another = seen_after(|outbox, draft, entry| {
+        let other = open(outbox, draft, entry, OpenMode::Write);
+        let file = open(outbox, draft, entry, OpenMode::Truncate);
+        file.write_at(&[b'b'; 300], 0).unwrap_err();
+        drop(file);
+        assert_eq!(seen(outbox, draft, entry), (0, Vec::new()));
+        drop(other);
+    });
+    assert_eq!(with_another.await.unwrap(), b"");
+}
+
+#[tokio::test]
+async fn what_the_journal_refuses_leaves_one_length_for_all() {
+    let truncated = seen_after(|outbox, draft, entry| {
+        let file = open(outbox, draft, entry, OpenMode::Write);
+        fill_journal(outbox, draft);
+        file.truncate(100).unwrap();
+    });
+    let Some(truncated) = truncated.await else {
+        return;
+    };
+    assert_eq!(truncated, [b'a'; 100]);
+    // The page of its bytes has room for more.
+    let appended = seen_after(|outbox, draft, entry| {
+        let file = open(outbox, draft, entry, OpenMode::Write);
+        fill_journal(outbox, draft);
+        file.append(b"b").unwrap();
+        file.flush().unwrap_err();
+    });
+    assert_eq!(appended.await.unwrap().len(), 488);
+    let overwritten = seen_after(|outbox, draft, entry| {
+        let file = open(outbox, draft, entry, OpenMode::Write);
+        fill_journal(outbox, draft);
+        file.write_at(b"b", 0).unwrap();
+        file.flush().unwrap_err();
+        drop(file);
+        let trusted = outbox.entries().flushed_len_and_hash(draft, entry);
+        assert_eq!(trusted, None, "its checksum is that of other bytes");
+    });
+    assert_eq!(overwritten.await.unwrap()[..2], *b"ba");
 }

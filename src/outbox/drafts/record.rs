@@ -60,8 +60,14 @@ pub enum DraftRecord {
         hash: ContentHash,
         mtime: Moment,
     },
-    /// A write into a file failed.
-    WriteFailed { draft: DraftId, entry: EntryId },
+    /// A write into a file failed, or its bytes could not be recorded.
+    WriteFailed {
+        draft: DraftId,
+        entry: EntryId,
+        /// Its length since then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        size: Option<u64>,
+    },
     /// Something was renamed or moved; a replaced target is removed.
     Moved {
         /// The draft it was in.

@@ -12,6 +12,7 @@ use rustix::fs::SeekFrom;
 use crate::outbox::drafts::memory::{DraftsMemory, OpenContent};
 use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::record::DraftRecord;
+use crate::outbox::drafts::tree::Node;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::failpoint;
 use crate::outbox::failpoint::Failpoint;
@@ -197,7 +198,8 @@ impl StagedFile {
             if let Some(flushed) = &flushed {
                 let node = memory.draft(draft)?.tree.node(self.entry);
                 let set = node.map(|node| node.attributes.mtime);
-                memory.record(DraftRecord::Flushed {
+                let known = node.and_then(Node::file).and_then(|file| file.hash);
+                let recorded = memory.record(DraftRecord::Flushed {
                     draft,
                     entry: self.entry,
                     size: flushed.size,
@@ -206,7 +208,11 @@ impl StagedFile {
                         .written_at
                         .or(set)
                         .unwrap_or_else(crate::outbox::moment::Moment::now),
-                })?;
+                });
+                if recorded.is_err() && known != Some(flushed.hash) {
+                    self.record_failure(&mut memory, draft);
+                }
+                recorded?;
                 memory.findings.flushed(self.content.id(), flushed.hash);
             }
             self.parts.journal.last()
@@ -244,12 +250,30 @@ impl StagedFile {
         if outcome.is_err() && self.content.has_failed() {
             let mut memory = self.parts.memory();
             if let Some(draft) = memory.home_of(self.draft, self.entry) {
-                let entry = self.entry;
-                // The record may fail because the disk is full. Until the handle is closed, it remembers the failure.
-                let _ = memory.record(DraftRecord::WriteFailed { draft, entry });
+                self.record_failure(&mut memory, draft);
             }
         }
         outcome.map_err(|error| error.on_disk_of(&self.parts.config.dir))
+    }
+
+    fn record_failure(&self, memory: &mut DraftsMemory, draft: DraftId) {
+        // The record may fail because the disk is full. Until the handle is closed, it remembers the failure.
+        let _ = memory.record(DraftRecord::WriteFailed {
+            draft,
+            entry: self.entry,
+            size: Some(self.content.size()),
+        });
+    }
+
+    /// The length that the last writer leaves is that of the bytes, also if they could not be recorded.
+    fn record_length(&self, memory: &mut DraftsMemory, draft: DraftId) {
+        let is_last = memory.open.get(&self.content.id());
+        let is_last = is_last.is_none_or(|open| open.writers == 0);
+        let node = memory.entry(draft, self.entry);
+        let known = node.ok().and_then(Node::file).map(|file| file.size);
+        if is_last && known != Some(self.content.size()) {
+            self.record_failure(memory, draft);
+        }
     }
 }
 
@@ -283,6 +307,7 @@ impl Drop for StagedFile {
         let Some(draft) = memory.home_of(self.draft, self.entry) else {
             return;
         };
+        self.record_length(&mut memory, draft);
         let now = self.parts.now();
         memory.released(draft, &caller, now);
         drop(memory);

@@ -96,9 +96,11 @@ impl DraftsState {
                 attributes.mtime = *mtime;
                 attributes.ctime = attributes.ctime.max(*mtime);
             }
-            DraftRecord::WriteFailed { draft, entry } => {
+            DraftRecord::WriteFailed { draft, entry, size } => {
                 let tree = &mut self.changed(*draft)?.tree;
-                tree.file_mut(*entry).map_err(in_draft(*draft))?.state = FileState::WriteFailed;
+                let file = tree.file_mut(*entry).map_err(in_draft(*draft))?;
+                file.state = FileState::WriteFailed;
+                file.size = size.unwrap_or(file.size);
             }
             DraftRecord::AttributesSet {
                 draft,
