@@ -6,7 +6,6 @@ use rustix::io::Errno;
 
 use super::calls::{Calls, Kind};
 use super::drive::TAGS;
-use crate::content::Content;
 use crate::files::{Node, is_below};
 use crate::history::ActorId;
 use crate::model::{Finished, Model};
