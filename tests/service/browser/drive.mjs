@@ -327,7 +327,7 @@ await step('source and result are compared in pictures and numbers', async () =>
     const [before, after] = [...document.querySelectorAll('model-viewer')].map((viewer) => viewer.getCameraOrbit());
     return Math.abs(before.theta - 0.611) > 0.1 && Math.abs(before.theta - after.theta) < 0.01 && Math.abs(before.phi - after.phi) < 0.01;
   });
-  assert.match(await page.locator('.captions').textContent(), /^Source.*triangles.*Mobile AR.*triangles.*similarity [\d.]+$/);
+  assert.match(await page.locator('.captions').textContent(), /^Source.*triangles.*Mobile AR.*triangles.*similarity\s[\d.]+$/);
   await judge('compare-3d');
   await page.getByLabel('Slider').check();
   const slider = page.getByRole('slider', { name: /Before and After/ });
@@ -472,7 +472,7 @@ await step('two results are beside each other', async () => {
   await page.locator('.captions').getByText('Own settings').waitFor();
   await shown3d(page, 2);
   assert.match(await page.locator('.captions').textContent(), /Own settings.*similarity.*Mobile AR.*similarity/);
-  const counted = (await page.locator('.captions').textContent()).match(/[\d,]+(?= triangles)/g);
+  const counted = (await page.locator('.captions').textContent()).match(/[\d,]+(?=\striangles)/g);
   assert.match(await page.locator('table.numbers thead').textContent(), /Own settings.*Mobile AR/);
   const row = page.getByRole('row', { name: /^Triangles/ });
   assert.deepEqual((await row.getByRole('cell').allTextContents()).slice(0, 2), counted, 'the numbers are those of the two results');
