@@ -178,7 +178,9 @@ impl Picture<'_> {
             let state = self.calls.read_text(&format!("{path}/.assetfs/state"));
             let state = state.unwrap_or_else(|error| error.to_string());
             let tags = self.tags(&path);
-            let links = self.links.remove(&name).unwrap_or_default().join(" ");
+            let mut links = self.links.remove(&name).unwrap_or_default();
+            links.sort();
+            let links = links.join(" ");
             let file = match state.as_str() {
                 "failed" => "ERROR.txt",
                 _ => "result.glb",
@@ -341,6 +343,7 @@ fn expected_result(model: &Model, result: &Optimized, actor: ActorId) -> String 
         let same = texts.filter(|(_, content)| **content == result.text && !content.fails());
         links.extend(same.map(|(text, _)| format!("{name}/{text}")));
     }
+    links.sort();
     // Others see the embed in the top folder only.
     let own = result.embeds.iter().filter(|(_, by)| by.contains(&actor));
     let embeds = own.flat_map(|(name, _)| {

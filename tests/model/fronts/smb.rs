@@ -18,14 +18,14 @@ use crate::smbd::Smbd;
 use crate::world::World;
 
 /// A client that stays connected; drop ends it.
-struct Client {
+struct SmbClient {
     process: Child,
     requests: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
-impl Client {
-    fn start(smbd: &Smbd) -> Client {
+impl SmbClient {
+    fn start(smbd: &Smbd) -> SmbClient {
         let url = format!("smb://root:secret@127.0.0.1:{}/studio", smbd.port);
         let mut process = Command::new("python3")
             .args(["-c", include_str!("smb_client.py"), &url])
@@ -36,7 +36,7 @@ impl Client {
             .expect("python3 starts");
         let requests = process.stdin.take().expect("a pipe");
         let answers = BufReader::new(process.stdout.take().expect("a pipe"));
-        Client {
+        SmbClient {
             process,
             requests,
             answers,
@@ -56,7 +56,7 @@ impl Client {
     }
 }
 
-impl Drop for Client {
+impl Drop for SmbClient {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -65,7 +65,7 @@ impl Drop for Client {
 
 pub struct SmbFront {
     // Dropped in this order.
-    client: RefCell<Client>,
+    client: RefCell<SmbClient>,
     _smbd: Smbd,
     mount: KernelFront,
     actor: ActorId,
@@ -76,7 +76,7 @@ impl SmbFront {
         let mount = KernelFront::new(world, actor);
         let smbd = Smbd::share(mount.root(), &world.folder(&format!("samba{actor}")));
         SmbFront {
-            client: RefCell::new(Client::start(&smbd)),
+            client: RefCell::new(SmbClient::start(&smbd)),
             _smbd: smbd,
             mount,
             actor,
