@@ -271,7 +271,7 @@ async fn move_name(
     let rapids = parts.client.rapids();
     let note = name_note(name);
     rapids
-        .add_tags_at(rapid, &[note.clone()], Priority::Background)
+        .add_tags_at(rapid, std::slice::from_ref(&note), Priority::Background)
         .await?;
     let models = tagged_models(parts, asset, Priority::Background).await?;
     for (newer, tag) in models.with(&note).filter(|(it, _)| it.id > rapid) {
