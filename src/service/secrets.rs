@@ -10,12 +10,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::ids::{from_hex, hex, random_name};
 
+const HASH_LEN: usize = ring::digest::SHA256_OUTPUT_LEN;
 const ROUNDS: NonZeroU32 = NonZeroU32::new(50_000).expect("not zero");
 
 /// The salted hash of a password: `pbkdf2-sha256$<rounds>$<salt>$<hash>`.
 pub fn hash_password(password: &str) -> String {
     let salt = random_name();
-    let mut hash = [0; 32];
+    let mut hash = [0; HASH_LEN];
     pbkdf2::derive(
         PBKDF2_HMAC_SHA256,
         ROUNDS,
@@ -42,6 +43,10 @@ pub fn password_matches(password: &str, stored: &str) -> bool {
     let (Ok(rounds), Some(hash)) = (rounds.parse(), from_hex(hash)) else {
         return false;
     };
+    // A part of a hash would match, too.
+    if hash.len() != HASH_LEN {
+        return false;
+    }
     pbkdf2::verify(
         PBKDF2_HMAC_SHA256,
         rounds,
@@ -78,6 +83,8 @@ mod tests {
         assert!(!password_matches("correct horsf", &stored));
         assert!(!password_matches("correct horse", "nonsense"));
         assert!(!password_matches("", "pbkdf2-sha256$x$y$z"));
+        let part_of_the_hash = &stored[..stored.len() - 2];
+        assert!(!password_matches("correct horse", part_of_the_hash));
     }
 
     #[test]

@@ -111,7 +111,7 @@ pub fn check_replaced(moved: &Node, files: Option<&Files>, path: &str) -> Outcom
     }
 }
 
-/// Removes what is at a path, with all below it, and returns it with paths below that path.
+/// Removes a file or a folder with everything in it, and returns them, with paths that begin below that path.
 pub fn take(files: &mut Files, path: &str) -> Files {
     let (taken, left) = std::mem::take(files)
         .into_iter()

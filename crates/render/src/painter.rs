@@ -286,7 +286,8 @@ struct Sample {
     y: usize,
 }
 
-/// The samples of a pixel from its corner, row by row. Divisions for each pixel would take longer than some of its light.
+/// The places of the samples of a pixel, counted from its corner, row by row. They are computed once for all pixels, because
+/// divisions for each sample are slow.
 fn samples_of_pixel(step: usize) -> Vec<(usize, usize)> {
     let rows = (0..step).flat_map(|y| (0..step).map(move |x| (x, y)));
     rows.collect()

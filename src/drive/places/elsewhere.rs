@@ -33,8 +33,8 @@ enum ShownPart {
     Result,
 }
 
-/// The rows of the results of an asset that are known, without a request. A text that is here has rows of its own, and one
-/// that was removed here has none.
+/// Rows for the known results of an asset, without a request to the service. A text that this machine has makes rows of its
+/// own; a name that was removed on this machine gets none.
 pub(super) fn elsewhere_rows(tree: &Tree, asset: AssetId) -> Vec<Row> {
     let folder = DropFolder::Optimize(asset).in_outbox();
     let jobs = tree.outbox().jobs();

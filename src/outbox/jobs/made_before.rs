@@ -54,7 +54,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The results that are there, by the one-off tags of those that are wanted; true if all carry the names of their texts, and no newer one does.
+    /// The results that are there, by the one-off tags of those that are wanted; true if each is
+    /// the newest result with the name of its text.
     pub async fn find(
         mut self,
         wanted: &[WantedResult],

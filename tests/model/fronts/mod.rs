@@ -24,12 +24,12 @@ pub trait Front {
         true
     }
 
-    /// What a program is told instead, if this way has no such error.
+    /// The error that a program gets in place of `error`, if this front cannot report that one.
     fn told(&self, error: Errno) -> Errno {
         error
     }
 
-    /// Takes all room of the disk that the drive keeps its state on, or gives it back.
+    /// Fills the disk that the state of the drive is on, or frees it again.
     fn fill_disk(&mut self, _is_full: bool) {}
 
     /// What is shown, a sorted line for each file, folder and object.

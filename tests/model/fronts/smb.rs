@@ -1,6 +1,6 @@
 //! A mounted drive as a network folder: the calls go through a real Samba, as file managers make them.
 //!
-//! A link is followed by Samba, and a client cannot read extended attributes of Linux: both are asked of the mount.
+//! Samba follows links itself, and an SMB client cannot read extended attributes of Linux, so both are read from the mount.
 
 use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -194,7 +194,8 @@ impl Front for SmbFront {
         self.mount.stopping_for(op, || drive::act(self, op))
     }
 
-    /// libsmbclient removes what has the new name before it renames, so nothing is there any more if that is refused.
+    /// False for a rename onto a name that is taken, if it would fail: libsmbclient deletes the target before it renames, so the
+    /// target would be lost.
     fn can(&self, model: &Model, op: &Op) -> bool {
         let result = |op: &Op| model.clone().apply(self.actor, op);
         match op {

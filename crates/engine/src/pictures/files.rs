@@ -76,8 +76,8 @@ impl ModelPictures {
         write_all(output_dir, RENDERS_FOLDER, pictures.collect())
     }
 
-    /// As [`ModelPictures::write_views`], in pictures for looking at, which are drawn for this. They are kept, because a
-    /// source has several results, and exports may look the same.
+    /// As [`ModelPictures::write_views`], in pictures for looking at, which are drawn for this. They are kept for
+    /// further calls: a source may have several results, and several exports may look the same.
     pub fn write_large_views(
         &self,
         output_dir: &Path,

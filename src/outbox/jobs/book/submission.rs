@@ -26,8 +26,8 @@ pub struct Submission {
     /// The tag of its request for several assets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Names of texts of this machine, without extension, that were its own and are not any more: removed, renamed, or sent
-    /// again. The result still carries them as tags, for other machines.
+    /// Names (without extension) of texts of this machine that led to this result, and were removed, renamed or sent again
+    /// since. The result still has them as tags, for other machines.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub former_names: BTreeSet<String>,
 }
