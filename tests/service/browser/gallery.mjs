@@ -66,6 +66,7 @@ console.log(`FIGURE ${total}, ${await page.locator('.card').count()} cards, ${aw
 async function timed(name, action, done) {
   const values = [];
   for (let run = 0; run < RUNS; run += 1) {
+    await page.waitForLoadState('networkidle');
     const started = await page.evaluate(() => performance.now());
     await action(run);
     await page.waitForFunction(done, run);

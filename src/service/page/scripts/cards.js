@@ -35,15 +35,24 @@ export function searchField(label, value, onSearch) {
   return h('search.search', {}, icon('search', 18), input);
 }
 
-/** Buttons to the page before and after. */
-export function pager(meta, go) {
-  if (!meta || meta.last_page <= 1) return null;
-  const step = (label, page, symbol) => h('button', { type: 'button', disabled: page < 1 || page > meta.last_page, onclick: () => go(page) },
+/**
+ * The steps between the pages of a list, for as long as the list is shown: a button that is pressed or has the focus is not replaced.
+ * @param {(page: number) => void} go
+ */
+export function pager(go) {
+  let current = 1;
+  const step = (label, by, symbol) => h('button', { type: 'button', onclick: () => go(current + by) },
     symbol === 'back' && icon('back', 16), label, symbol === 'next' && icon('next', 16));
-  return h('nav.pager', { 'aria-label': 'Pages' },
-    step('Previous', meta.current_page - 1, 'back'),
-    h('span', {}, `Page ${meta.current_page} of ${meta.last_page}`),
-    step('Next', meta.current_page + 1, 'next'));
+  const [previous, next, words] = [step('Previous', -1, 'back'), step('Next', 1, 'next'), h('span')];
+  const element = h('nav.pager', { 'aria-label': 'Pages', hidden: true }, previous, words, next);
+  const show = ({ current_page: page, last_page: last }) => {
+    current = page;
+    previous.disabled = page <= 1;
+    next.disabled = page >= last;
+    words.textContent = `Page ${page} of ${last}`;
+    element.hidden = last <= 1;
+  };
+  return { element, show };
 }
 
 /** What stands in place of an empty list: what belongs here and how it comes here. */

@@ -12,17 +12,17 @@ export async function embeds({ place, life }) {
   let page = 1;
   const grid = h('ul.grid', { 'aria-label': 'Embeds' });
   const nothing = h('div');
-  const pages = h('div');
+  const pages = pager((next) => {
+    page = next;
+    turn();
+  });
   const cards = new KeyedList(grid, (embed) => card(embed, () => turn()));
   const refresh = async () => {
     const found = await get(address('embeds', { q: words, page }));
     cards.show(found.data.map((embed) => [JSON.stringify([embed.id, embed.view_count, embed.name]), embed]));
     grid.hidden = found.data.length === 0;
     fill(nothing, found.data.length ? null : none(words));
-    fill(pages, pager(found.meta, (next) => {
-      page = next;
-      turn();
-    }));
+    pages.show(found.meta);
     return false;
   };
   const turn = () => refresh().catch((problem) => fill(nothing, h('p', {}, problem.message)));
@@ -30,7 +30,7 @@ export async function embeds({ place, life }) {
     words = text;
     page = 1;
     turn();
-  })), grid, nothing, pages);
+  })), grid, nothing, pages.element);
   await life.keep(refresh);
 }
 

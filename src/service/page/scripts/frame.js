@@ -1,12 +1,12 @@
 // What surrounds every view: navigation, what the account has left, the place for dropped files.
 import { get, remove } from './api.js';
 import { fill, h } from './dom.js';
+import { acceptDrops, panel } from './drops.js';
 import { bytes, short } from './format.js';
 import { icon } from './icons.js';
 import { holdsBack, mayLeave } from './leaving.js';
 import { onReach } from './reach.js';
 import { endSession, forgetDrafts, session, tokenId } from './session.js';
-import { acceptDrops, uploadPanel } from './uploads.js';
 
 const PLACES = [
   ['models', 'Models', 'cube'],
@@ -37,7 +37,7 @@ export function frame() {
       h('button.quiet', { type: 'button', onclick: signOut }, icon('leave', 18), h('span', {}, 'Sign out'))));
   keepUsage(usage);
   const banner = h('p.banner', { role: 'status' });
-  const element = h('div.frame', {}, skip, header, h('div', {}, banner, main), uploadPanel());
+  const element = h('div.frame', {}, skip, header, h('div', {}, banner, main), panel);
   onReach((isLost) => fill(banner, isLost ? 'The service does not answer. This page tries again by itself; nothing that you typed is lost.' : null));
   acceptDrops(element);
   return { element, main };

@@ -28,7 +28,7 @@ export async function gallery(kind, { place, life, query }) {
   let isTyping = false;
   const grid = h('ul.grid', { 'aria-label': kind.title });
   const nothing = h('div');
-  const pages = h('div');
+  const pages = pager((page) => change({ page: String(page) }));
   const count = h('p.hint', { role: 'status' });
   const selection = new Selection({ kind, grid, all: (page) => list({ ...wish, page }, 50) });
   const cards = new KeyedList(grid, (item) => selection.on(item, kind.card(item)));
@@ -47,7 +47,7 @@ export async function gallery(kind, { place, life, query }) {
     fill(nothing, items.length ? null : kind.nothing(isNarrowed(wish)));
     const said = counted(found.meta.total, kind.one);
     if (count.textContent !== said) count.textContent = said;
-    fill(pages, pager(found.meta, (page) => change({ page: String(page) })));
+    pages.show(found.meta);
     return items.some(kind.isBusy);
   };
   const turn = () => refresh().catch((problem) => problem.isLost || fill(nothing, h('p', {}, problem.message)));
@@ -70,7 +70,7 @@ export async function gallery(kind, { place, life, query }) {
   };
   fill(place,
     h('header.view-head', {}, h('h1', {}, kind.title), search, kind.head),
-    h('div.row.wrap.apart.narrow-bar', {}, filters.element, count), grid, nothing, pages, selection.bar);
+    h('div.row.wrap.apart.narrow-bar', {}, filters.element, count), grid, nothing, pages.element, selection.bar);
   selection.listen(life.signal);
   await life.keep(refresh);
 }

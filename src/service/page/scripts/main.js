@@ -1,32 +1,18 @@
 // The start of the page: signs in, then shows the view that the part of the address after `#` names. What a view needs is loaded
 // when it is first shown.
-import { Problem, onSignedOut } from './api.js';
+import { onSignedOut } from './api.js';
 import { fill, h } from './dom.js';
 import { frame, markPlace } from './frame.js';
+import { later, readAhead } from './later.js';
 import { Life } from './live.js';
 import { noticePlaces, problemBox, say } from './notices.js';
 import { holdsBack, mayLeave } from './leaving.js';
 import { models } from './models.js';
-import { lost, onReach } from './reach.js';
+import { onReach } from './reach.js';
 import { onSessionElsewhere, session } from './session.js';
 import { linkCode, signIn, signInByLink } from './sign_in.js';
 
-/** What reads the scripts of the views that are not shown first. */
-const loaders = [];
-
-/** A view whose scripts are read when it is first shown, or when the page has nothing else to do. */
-function later(load, name) {
-  loaders.push(load);
-  return async (view) => {
-    const module = await load().catch((problem) => {
-      lost();
-      // A browser does not ask again for a script that it could not read, until the page is loaded again.
-      throw Object.assign(new Problem("A part of the page could not be loaded from the service"), { isLost: true, isStale: true });
-    });
-    await module[name](view);
-  };
-}
-
+/** After so long a view that is shown has its pictures. */
 const READ_AHEAD_MS = 1_500;
 
 /**
@@ -133,7 +119,7 @@ async function show() {
   }
   if (own.signal.aborted) return;
   arrive(place);
-  setTimeout(() => loaders.splice(0).forEach((load) => load().catch(() => {})), READ_AHEAD_MS);
+  setTimeout(readAhead, READ_AHEAD_MS);
 }
 
 /** Moves the focus to the heading of a new view, so that keyboard and screen reader start there. */

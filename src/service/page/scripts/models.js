@@ -2,11 +2,13 @@
 import { get, serviceFacts } from './api.js';
 import { badge, empty, picture, progress, tagList } from './cards.js';
 import { h } from './dom.js';
+import { uploadButton } from './drops.js';
 import { ago, assetState, bytes, factLine, shownName } from './format.js';
 import { gallery } from './gallery.js';
-import { convertSelected, deleteSelected, downloadModels, optimizeSelected, tagSelected } from './several.js';
+import { later } from './later.js';
 import { noted, replacedBadge, withDriveNames } from './stale.js';
-import { uploadButton } from './uploads.js';
+
+const several = () => import('./several.js');
 
 /** @type {() => import('./gallery.js').Kind} */
 const kind = () => ({
@@ -17,11 +19,11 @@ const kind = () => ({
   card, nothing, complete: async (items) => withDriveNames(await withProgress(items)),
   isBusy: (item) => assetState(item).kind === 'busy',
   actions: [
-    { symbol: 'spark', label: 'Optimize', run: optimizeSelected },
-    { symbol: 'tag', label: 'Tag', run: tagSelected('rawmodel', 'model') },
-    { symbol: 'file', label: 'Convert', run: convertSelected },
-    { symbol: 'download', label: 'Download', run: downloadModels },
-    { symbol: 'trash', label: 'Delete', danger: true, run: deleteSelected('rawmodel', 'model', 'The uploaded files and the analyses are removed for good. Results that were made from them stay.') },
+    { symbol: 'spark', label: 'Optimize', run: later(several, 'optimizeSelected') },
+    { symbol: 'tag', label: 'Tag', run: later(several, 'tagSelected', 'rawmodel', 'model') },
+    { symbol: 'file', label: 'Convert', run: later(several, 'convertSelected') },
+    { symbol: 'download', label: 'Download', run: later(several, 'downloadModels') },
+    { symbol: 'trash', label: 'Delete', danger: true, run: later(several, 'deleteSelected', 'rawmodel', 'model', 'The uploaded files and the analyses are removed for good. Results that were made from them stay.') },
   ],
 });
 

@@ -17,9 +17,9 @@ const KIND = {
   key: resultKey, card: resultCard, nothing, complete: withStaleness,
   isBusy: (rapid) => rapidState(rapid).kind === 'busy',
   actions: [
-    { symbol: 'tag', label: 'Tag', run: tagSelected('rapidmodel', 'result') },
+    { symbol: 'tag', label: 'Tag', run: (rapids) => tagSelected('rapidmodel', 'result', rapids) },
     { symbol: 'download', label: 'Download', run: downloadResults },
-    { symbol: 'trash', label: 'Delete', danger: true, run: deleteSelected('rapidmodel', 'result', 'Their files, pictures and embeds are removed for good. The sources stay.') },
+    { symbol: 'trash', label: 'Delete', danger: true, run: (rapids) => deleteSelected('rapidmodel', 'result', 'Their files, pictures and embeds are removed for good. The sources stay.', rapids) },
   ],
 };
 

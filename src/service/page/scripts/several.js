@@ -34,7 +34,7 @@ export const optimizeSelected = async (assets) => {
 };
 
 /** @param {string} api `rawmodel` or `rapidmodel` */
-export const tagSelected = (api, one) => async (items) => {
+export async function tagSelected(api, one, items) {
   const tags = await ask({ title: `Tag ${counted(items.length, one)}`, action: 'Add the tags',
     body: h('label.field', {}, h('span', {}, 'Tags, separated by commas'), h('input', { name: 'tags', required: true, maxlength: 1000 })),
     submit: (form) => {
@@ -44,7 +44,7 @@ export const tagSelected = (api, one) => async (items) => {
       return names;
     } });
   return tags && each(items, 'Tagged', one, (item) => put(`${api}/${item.id}`, { tags }));
-};
+}
 
 export async function convertSelected(assets) {
   const { formats } = await serviceFacts();
@@ -66,7 +66,7 @@ export async function convertSelected(assets) {
 }
 
 /** @param {string} api `rawmodel` or `rapidmodel` @param {string} what is lost, in a sentence */
-export const deleteSelected = (api, one, what) => async (items) => {
+export async function deleteSelected(api, one, what, items) {
   const sure = await ask({ title: `Delete ${counted(items.length, one)}?`, danger: true, action: `Delete ${counted(items.length, one)}`,
     body: [h('ul.cut-list', {}, items.slice(0, 6).map(({ name }) => h('li.cut', {}, name)), items.length > 6 && h('li', {}, `and ${items.length - 6} more`)), h('p', {}, what)],
     submit: () => post(`${api}/delete`, { ids: items.map(({ id }) => id) }) });
@@ -74,7 +74,7 @@ export const deleteSelected = (api, one, what) => async (items) => {
   say(`Deleted ${counted(items.length, one)}.`);
   changed();
   return { done: true };
-};
+}
 
 /** The uploaded files of each model, one zip a model. */
 export async function downloadModels(assets) {

@@ -106,30 +106,3 @@ export function mainFile(files, formats) {
 }
 
 export const stem = (path) => path.split('/').pop().replace(/\.[^.]+$/, '') || path;
-
-/** The files of a drop, folders opened. */
-export async function droppedFiles(transfer) {
-  const entries = [...transfer.items].filter((item) => item.kind === 'file').map((item) => item.webkitGetAsEntry?.());
-  if (entries.length === 0 || entries.some((entry) => !entry)) return chosenFiles(transfer.files);
-  const found = [];
-  for (const entry of entries) await walk(entry, '', found);
-  return found;
-}
-
-/** The files of a chooser. */
-export const chosenFiles = (list) => [...list].map((file) => ({ path: file.webkitRelativePath || file.name, file }));
-
-async function walk(entry, above, found) {
-  const path = above + entry.name;
-  if (entry.isFile) {
-    const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
-    found.push({ path, file });
-    return;
-  }
-  const reader = entry.createReader();
-  for (;;) {
-    const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
-    if (some.length === 0) return;
-    for (const child of some) await walk(child, `${path}/`, found);
-  }
-}

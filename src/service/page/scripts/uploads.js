@@ -2,14 +2,15 @@
 // An upload is a start, a PUT of each file to its signed URL, and a complete, as the API has it.
 import { Problem, get, serviceFacts } from './api.js';
 import { fill, h } from './dom.js';
+import { panel } from './drops.js';
 import { bytes, counted } from './format.js';
 import { icon } from './icons.js';
 import { changed } from './live.js';
-import { ask, complain } from './notices.js';
+import { ask } from './notices.js';
 import { onReach } from './reach.js';
 import { Transfer } from './transfer.js';
 import { problemsOf } from './upload_check.js';
-import { chosenFiles, droppedFiles, moved, plan, whole } from './upload_plan.js';
+import { moved, plan, whole } from './upload_plan.js';
 import { humanSize } from './wholeness.js';
 import { leftOutOf } from './zip_models.js';
 
@@ -18,47 +19,9 @@ const AT_ONCE = 2;
 
 /** @type {Transfer[]} */
 let transfers = [];
-const panel = h('section.uploads', { 'aria-label': 'Uploads', hidden: true });
-
-export const uploadPanel = () => panel;
-
-/** Takes files that are dropped anywhere on the page. */
-export function acceptDrops(page) {
-  const veil = h('div.drop-veil', { hidden: true }, h('div', {}, icon('upload', 40), h('p', {}, 'Drop models, folders or zips to upload them')));
-  page.append(veil);
-  const hasFiles = (event) => event.dataTransfer?.types.includes('Files');
-  let depth = 0;
-  const handlers = {
-    dragenter: () => { depth += 1; },
-    dragleave: () => { depth -= 1; },
-    dragover: (event) => { event.dataTransfer.dropEffect = 'copy'; },
-    drop: (event) => {
-      depth = 0;
-      droppedFiles(event.dataTransfer).then(review).catch(complain);
-    },
-  };
-  for (const [name, handle] of Object.entries(handlers)) {
-    page.addEventListener(name, (event) => {
-      if (!hasFiles(event)) return;
-      event.preventDefault();
-      handle(event);
-      veil.hidden = depth <= 0;
-    });
-  }
-}
-
-/** A button that opens the chooser of files. */
-export function uploadButton(label = 'Upload') {
-  const input = h('input', { type: 'file', multiple: true, hidden: true, 'aria-label': 'Files to upload', onchange: () => {
-    review(chosenFiles(input.files)).catch(complain);
-    input.value = '';
-  } });
-  return h('span.upload-button', {}, input,
-    h('button.primary', { type: 'button', onclick: () => input.click() }, icon('upload', 18), h('span', {}, label)));
-}
 
 /** Shows which models the files are, and sends them when that is confirmed. */
-async function review(files) {
+export async function review(files) {
   if (files.length === 0) return;
   const { formats } = await serviceFacts();
   let planned = await plan(files, formats);
