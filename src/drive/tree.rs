@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use tokio::runtime::Handle;
 
 use super::background::Background;
-use super::catalog::{Catalog, OnChange};
+use super::catalog::{Catalog, OnChange, model_like};
 use super::config::DriveConfig;
 use super::deletions::Deletions;
 use super::error::{DriveError, DriveResult};
@@ -77,9 +77,16 @@ impl Tree {
             &failures,
             on_change,
         );
+        let catalog = Arc::new(catalog);
+        let listed = Arc::downgrade(&catalog);
+        outbox
+            .uploads()
+            .join_known_models(Box::new(move |name, hash| {
+                model_like(&*listed.upgrade()?, name, &hash.to_string())
+            }));
         Tree {
             config,
-            catalog: Arc::new(catalog),
+            catalog,
             failures,
             outbox,
             client,

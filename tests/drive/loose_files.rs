@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use assetfs::client::Priority;
+use assetfs::wire::source_note;
+
 use crate::by_source::replace;
 use crate::support::account::{Account, MINIMAL_GLTF, Mounted};
 
@@ -48,6 +51,55 @@ async fn a_loose_file_with_other_bytes_is_the_next_version_also_of_what_another_
     let third = until_listed(&mounted, &shown).await;
     assert_eq!(until_listed(&apart, &shown).await, third);
     assert!(third != first && third != second.to_string());
+    apart.close().await;
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_the_file_of_another_machine_becomes_its_model_however_long_ago_that_was_sent() {
+    let (account, mounted) = Account::mounted().await;
+    let (apart, client) = account.mount_apart(1, |_| {}).await;
+    let source = "user.assetfs.source_hash";
+    send_again(&mounted, 0).await;
+    let status = "/rawmodels/chair/.assetfs/status";
+    mounted.tree.until_status(status, "complete").await;
+    let hash = mounted
+        .tree
+        .xattr("/rawmodels/chair", source)
+        .await
+        .unwrap();
+    mounted.tree.remove_all("/rawmodels/chair").await.unwrap();
+    // An upload without a join key, as one that is too old to be joined.
+    let file = ("chair.gltf", MINIMAL_GLTF);
+    let chair = account.upload_elsewhere("chair", &[file]).await;
+    let note = [source_note(&hash)];
+    let noted = client.assets().add_tags(chair, &note, Priority::Background);
+    noted.await.unwrap();
+    let end = Instant::now() + Duration::from_secs(30);
+    while apart
+        .tree
+        .xattr("/rawmodels/chair", source)
+        .await
+        .ok()
+        .as_ref()
+        != Some(&hash)
+        || until_listed(&apart, &["chair".to_owned()]).await != chair.to_string()
+    {
+        assert!(Instant::now() < end, "{:?}", account.assets().await);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+
+    send_again(&apart, 0).await;
+    let shown = until_listed(&apart, &["chair".to_owned()]).await;
+    assert_eq!(shown, chair.to_string());
+    let read = apart.tree.read("/rawmodels/chair.gltf").await.unwrap();
+    assert_eq!(read, MINIMAL_GLTF);
+    assert_eq!(account.assets().await, [(chair, "chair".to_owned())]);
+
+    // Other bytes are the next version, as on the machine that has sent the model.
+    send_again(&apart, 1).await;
+    let names = ["chair".to_owned(), format!("chair~{chair}")];
+    assert_ne!(until_listed(&apart, &names).await, chair.to_string());
     apart.close().await;
     mounted.close().await;
 }

@@ -64,6 +64,17 @@ pub fn asset_with_source(catalog: &Catalog, hash: &str) -> Option<AssetId> {
         .max_by_key(|asset| (!replaced.contains_key(asset), *asset))
 }
 
+/// The complete model with this name on the service whose files have a checksum, as notes say, if it was not replaced.
+pub fn model_like(catalog: &Catalog, name: &str, hash: &str) -> Option<AssetId> {
+    let known = catalog.known();
+    let replaced = replaced_models(catalog, &known);
+    let rows = known.assets.rows();
+    let same = rows.filter(|row| row.notes.source.as_deref() == Some(hash) && row.name == name);
+    let whole = same.filter(|row| row.state == UploadStatus::Complete && !row.is_old_version);
+    let present = whole.filter(|row| !replaced.contains_key(&row.id));
+    present.map(|row| row.id).min()
+}
+
 /// Passes names on to what has just appeared. Returns which results have other names if the listing is that of models.
 pub(super) fn pass_names_on(
     catalog: &Catalog,

@@ -1,7 +1,7 @@
 //! The machine of drafts and uploads: their memory and the staged bytes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use assetfs_formats::number_text;
@@ -21,7 +21,7 @@ use crate::outbox::foundation::{Foundation, Machine};
 use crate::outbox::ids::DraftId;
 use crate::outbox::journal::{Part, Ticket};
 use crate::outbox::off_thread::off_thread;
-use crate::outbox::staging::{ContentId, Staging};
+use crate::outbox::staging::{ContentHash, ContentId, Staging};
 use crate::wire::AssetId;
 
 /// How far a file may exceed the account's free storage: the user may free storage before it is sent.
@@ -32,6 +32,9 @@ const ROOM_IS_KNOWN: Duration = Duration::from_secs(30);
 const MAX_FILE_BYTES_OFFLINE: u64 = 1 << 40;
 /// Stands for a number of bytes that is not known.
 const UNKNOWN: u64 = u64::MAX;
+
+/// The complete model of the account with this name, made of files with this checksum, as far as it is known without asking.
+pub type KnownModel = dyn Fn(&str, &ContentHash) -> Option<AssetId> + Send + Sync;
 
 pub type DraftParts = Machine<DraftsMemory, DraftTools>;
 
@@ -48,6 +51,8 @@ pub struct DraftTools {
     pub note_wake: Notify,
     /// Limits how many files are sent at once.
     pub puts: Semaphore,
+    /// Set by who lists the models of the account.
+    pub known_model: OnceLock<Box<KnownModel>>,
     /// Bytes that the account has left, as far as known.
     storage_left: AtomicU64,
     /// What uploads may still start to send without another look at the account.
@@ -102,6 +107,7 @@ impl DraftParts {
                 ..SettleTimes::scaled(config.settle)
             },
             puts: Semaphore::new(config.parallel_puts.max(1)),
+            known_model: OnceLock::new(),
             staging,
             settle_wake: Notify::new(),
             discard_wake: Notify::new(),

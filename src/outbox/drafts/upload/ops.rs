@@ -12,7 +12,7 @@ use crate::outbox::drafts::draft::{Draft, Stage};
 use crate::outbox::drafts::info::DraftPhase;
 use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::open::open_file;
-use crate::outbox::drafts::parts::DraftParts;
+use crate::outbox::drafts::parts::{DraftParts, KnownModel};
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::drafts::remove::remove_draft_if;
 use crate::outbox::drafts::sent::{SentEntry, SentRecord};
@@ -49,6 +49,12 @@ pub struct Uploads {
 }
 
 impl Uploads {
+    /// Drafts whose files the account has already, as a model of the same name, become that model instead of being sent.
+    /// `known` finds it; it is called without any lock. Only the first call counts.
+    pub fn join_known_models(&self, known: Box<KnownModel>) {
+        let _ = self.parts.own.known_model.set(known);
+    }
+
     /// Removes a draft, or the staged copy of a failed import together with its asset. A complete asset is never
     /// cancelled, even while its staged copy is kept: [`OutboxError::NotFound`].
     pub async fn cancel(&self, draft: DraftId) -> OutboxResult<()> {

@@ -1,11 +1,14 @@
 //! Starts an upload: fixes the manifest, and sends the start request.
 
+use std::collections::BTreeSet;
+
 use crate::backoff::Backoff;
 use crate::client::ClientError;
 use crate::outbox::drafts::activity::Trouble;
 use crate::outbox::drafts::draft::{AssetOrigin, Draft, StartKey};
 use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::record::UploadRecord;
+use crate::outbox::drafts::sent::{SentFile, source_hash};
 use crate::outbox::drafts::settle::readiness::DraftFacts;
 use crate::outbox::drafts::settle::{facts, look, readiness};
 use crate::outbox::drafts::upload::link::{DraftLink, Flow};
@@ -117,14 +120,22 @@ impl Starter<'_> {
             Err(None) => return Ok(Flow::End),
             Err(Some(reason)) => return self.link.fail(reason).await,
         };
-        let room = match room::take(self.link).await {
-            Ok(room) => room,
-            Err(flow) => return Ok(flow),
+        let known = self.known_model();
+        let room = match known {
+            Some(_) => None,
+            None => match room::take(self.link).await {
+                Ok(room) => room,
+                Err(flow) => return Ok(flow),
+            },
         };
         let Some(start) = self.intend(ready).await? else {
             return Ok(Flow::End);
         };
         drop(room);
+        if let Some((asset, contents)) = known {
+            self.link.parts().memory().starting.remove(&start.attempt);
+            return self.join(&start, asset, &contents).await;
+        }
         failpoint::hit(Failpoint::BeforeStart);
         let request = start.request();
         let key = key_of(&start.token, &request);
@@ -206,6 +217,52 @@ impl Starter<'_> {
         }
         self.link.parts().draft_changed(self.link.draft());
         Ok(Some(start))
+    }
+
+    /// The model of the account that has the files of the draft, and these files. Not one of this machine, which a second copy
+    /// was made of on purpose, and not for a new version.
+    fn known_model(&self) -> Option<(AssetId, BTreeSet<SentFile>)> {
+        let parts = self.link.parts();
+        let known = parts.own.known_model.get()?;
+        let manifest = {
+            let memory = parts.memory();
+            let draft = memory.state.drafts.get(&self.link.draft())?;
+            let manifest = facts::manifest_of(&memory, draft);
+            let may_join = *self.joining == Joining::Allowed && draft.replaces.is_none();
+            join_key_for(&memory, self.link.draft(), &manifest).filter(|_| may_join)?;
+            manifest
+        };
+        let contents = manifest.contents();
+        let asset = known(&manifest.model_name, &source_hash(&contents))?;
+        let is_taken = is_taken(&parts.memory(), asset);
+        (!is_taken).then_some((asset, contents))
+    }
+
+    /// Takes a model of the account for that of the draft, unless the draft has changed or another one has taken it. Its state
+    /// and its files are compared as those of an upload that another machine has begun.
+    async fn join(
+        &self,
+        start: &Start,
+        asset: AssetId,
+        contents: &BTreeSet<SentFile>,
+    ) -> OutboxResult<Flow> {
+        let parts = self.link.parts();
+        let is_same = start.join_key.is_some() && start.manifest.contents() == *contents;
+        if !is_same || is_taken(&parts.memory(), asset) {
+            self.record_refusal(start).await?;
+            return Ok(Flow::Again);
+        }
+        parts
+            .record(UploadRecord::Started {
+                draft: self.link.draft(),
+                attempt: start.attempt,
+                asset,
+                urls: None,
+                origin: AssetOrigin::Joined,
+            })
+            .await?;
+        parts.own.discard_wake.notify_one();
+        Ok(Flow::Again)
     }
 
     async fn record_start(&mut self, start: &Start, reply: UploadStarted) -> OutboxResult<Flow> {
