@@ -254,10 +254,22 @@ async fn name_result(parts: &Arc<JobParts>, job: JobKey, asset: AssetId, rapid: 
         }
         None => return false,
     }
+    // The drive shows the name by this record until it knows the tags.
+    report_tags(parts, rapid).await;
     let is_named = true;
-    let recorded = parts.record(JobRecord::Named { job, is_named }).await;
-    parts.events.send(OutboxEvent::RapidFound(rapid));
-    recorded.is_ok()
+    parts
+        .record(JobRecord::Named { job, is_named })
+        .await
+        .is_ok()
+}
+
+/// Reports a result whose tags were changed here.
+async fn report_tags(parts: &JobParts, rapid: RapidId) {
+    let asked = Instant::now();
+    match parts.client.rapids().get(rapid, Priority::Background).await {
+        Ok(record) => parts.events.rapid_seen(SeenRecord { record, asked }),
+        Err(_) => parts.events.send(OutboxEvent::RapidFound(rapid)),
+    }
 }
 
 /// Gives a result the name of a text, and takes it from newer ones: of several with a name the newest counts on every machine,
@@ -285,7 +297,7 @@ async fn move_name(
             Ok(()) | Err(ClientError::NotFound { .. }) => {}
             Err(error) => return Err(error),
         }
-        parts.events.send(OutboxEvent::RapidFound(newer.id));
+        report_tags(parts, newer.id).await;
     }
     Ok(())
 }
