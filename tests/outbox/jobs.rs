@@ -242,6 +242,36 @@ async fn a_text_that_is_written_over_while_its_preset_is_looked_for_does_not_fai
 }
 
 #[tokio::test]
+async fn a_text_that_changes_while_its_result_gets_its_name_gives_it_to_the_next_one() {
+    let (world, outbox, _, folder) = with_asset(None).await;
+    let jobs = outbox.jobs();
+    let send = async |text: &[u8]| {
+        jobs.write(&folder, "web.json", text).unwrap();
+        jobs.submit(&folder, "web.json").await.unwrap();
+        done(&outbox, &folder, "web.json").await
+    };
+    let other = br#"{"limits":{"faces":{"count":99}}}"#;
+    let first = send(CONFIG).await;
+    let second = send(other).await;
+    let named = |rapid| world.relay.calls("PUT", &format!("rapidmodel/{rapid}"));
+    // Its first result gets the name, slowly, and meanwhile the text is that of the second one again.
+    let late = Fault::Late(Duration::from_millis(500));
+    world.relay.fault("PUT", "rapidmodel", late, 1);
+    assert_eq!(send(CONFIG).await, first);
+    eventually("the first result gets the name", async || {
+        !named(first).is_empty()
+    })
+    .await;
+    assert_eq!(send(other).await, second);
+    // It loses the name to the first one, and gets it again.
+    eventually("the second result gets the name", async || {
+        named(second).len() == 2
+    })
+    .await;
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
 async fn a_refusal_names_the_presets_id_only_if_the_text_does_and_the_refusal_may_be_about_it() {
     let (world, outbox, _, folder) = with_asset(None).await;
     let direct = world.direct();

@@ -255,12 +255,23 @@ async fn name_result(parts: &Arc<JobParts>, job: JobKey, asset: AssetId, rapid: 
         None => return false,
     }
     // The drive shows the name by this record until it knows the tags.
-    report_tags(parts, rapid).await;
-    let is_named = true;
-    parts
-        .record(JobRecord::Named { job, is_named })
-        .await
-        .is_ok()
+    let reported = report_tags(parts, rapid);
+    if parts.tasks.until_closed(reported).await.is_none() {
+        return false;
+    }
+    let recorded = {
+        let mut memory = parts.memory();
+        // Its text may be that of another result by now, which has no name yet.
+        if !memory.book.unnamed().contains(&(job.clone(), asset, rapid)) {
+            return false;
+        }
+        let is_named = true;
+        memory.record(JobRecord::Named { job, is_named })
+    };
+    match recorded {
+        Ok(ticket) => parts.journal.settle_async(ticket).await.is_ok(),
+        Err(_) => false,
+    }
 }
 
 /// Reports a result whose tags were changed here.
