@@ -1,13 +1,14 @@
 //! `assetfs run --preset`: optimizes models with presets, each once. The texts are those that a user would copy into `optimize/`.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Result, bail};
 
 use super::at_once::for_each_with_exit;
 use super::exit::{Exit, WrongUse};
-use super::models_of_folder::ModelPreset;
+use super::models_of_folder::{KnownTexts, ModelPreset};
 use super::mounted::{self, MountedDrive, check_exists, own_target};
 use super::output;
 use super::table::counted;
@@ -20,22 +21,27 @@ pub(super) fn run_presets(given: &[String], models: Vec<PathBuf>, dry_run: bool)
     };
     let drive = MountedDrive::of(first)?;
     let presets = ModelPreset::of_drive(drive.root(), given)?;
+    // A run with nothing new asks for no list of results.
+    let known = LazyLock::new(|| KnownTexts::of(&drive));
     let started = AtomicUsize::new(0);
     let exit = for_each_with_exit("starting", models, |model| {
         let model = own_target(model)?;
         check_is_model(&drive, &model)?;
         for preset in &presets {
-            let text = preset.text_in(&model)?;
-            if text.exists() || text.with_extension("status").exists() {
-                has_not_failed(&text)?;
-                output::done(&text);
+            let text = preset.text_in(&model);
+            let is_new = !preset.is_in(&model) && !known.has(&model, preset);
+            started.fetch_add(usize::from(is_new), Ordering::Relaxed);
+            if is_new && dry_run {
+                output::would_do(&text);
                 continue;
             }
-            started.fetch_add(1, Ordering::Relaxed);
-            match dry_run {
-                true => output::would_do(&text),
-                false => output::done(&preset.drop_into(&model)?),
+            if !dry_run {
+                preset.drop_into(&model)?;
             }
+            if !is_new && preset.is_in(&model) {
+                has_not_failed(&text)?;
+            }
+            output::done(&text);
         }
         Ok(Exit::Done)
     });

@@ -688,6 +688,12 @@ async fn a_text_that_goes_back_to_an_earlier_content_leads_to_its_earlier_result
             .unlink("/rawmodels/cube/optimize/web.json")
             .await;
         machine.tree.optimize("cube", "web", &percent(faces)).await;
+        // At once where it was written.
+        let own = machine
+            .tree
+            .read_link("/rapidmodels/.assetfs/by-source/cube/web");
+        let own = own.await.unwrap();
+        assert!(own.ends_with(&format!("/{}", results[result])), "{own}");
         let end = Instant::now() + Duration::from_secs(20);
         for tree in [&mounted.tree, &apart.tree] {
             loop {

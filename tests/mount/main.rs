@@ -11,6 +11,7 @@ mod browser;
 mod bucket;
 mod building;
 mod bulk;
+mod changed_preset;
 mod commands;
 mod copying;
 mod crash;

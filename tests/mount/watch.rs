@@ -252,7 +252,10 @@ fn a_changed_preset_is_sent_to_the_drive_and_a_result_that_was_recorded_wrongly_
     assert!(tenth < half, "{tenth} of {half}");
     assert_eq!(results_of_service(&fixture), 2);
 
-    // The record of an earlier version says that the first result was made with the second configuration.
+    // The record of an earlier version says that the first result was made with the second configuration. It has left the text
+    // of the first one.
+    let first = r#"{"limits":{"faces":{"percentage":50}}}"#;
+    fs::write(fixture.path("rawmodels/chair/optimize/half.json"), first).unwrap();
     let result = fixture.scratch.path().join("done/chair/chair.glb");
     fs::write(&result, "the wrong one").unwrap();
     make_records_old(&fixture);

@@ -222,6 +222,56 @@ async fn a_refusal_of_the_service_is_shown_in_its_words_and_may_be_sent_again() 
 }
 
 #[tokio::test]
+async fn a_text_that_is_written_over_while_its_preset_is_looked_for_does_not_fail_for_it() {
+    let (world, outbox, _, folder) = with_asset(None).await;
+    let late = Fault::Late(Duration::from_millis(500));
+    world.relay.fault("GET", "preset", late, 1);
+    let jobs = outbox.jobs();
+    let earlier = br#"{"preset":"nowhere"}"#;
+    jobs.write(&folder, "web.json", earlier).unwrap();
+    let (_, sent) = tokio::join!(jobs.submit(&folder, "web.json"), async {
+        eventually("the preset is looked for", async || {
+            !world.relay.calls("GET", "preset").is_empty()
+        })
+        .await;
+        drop_config(&outbox, &folder, "web.json").await
+    });
+    assert!(!matches!(sent, JobState::Failed { .. }), "{sent:?}");
+    done(&outbox, &folder, "web.json").await;
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_text_that_changes_while_its_result_gets_its_name_gives_it_to_the_next_one() {
+    let (world, outbox, _, folder) = with_asset(None).await;
+    let jobs = outbox.jobs();
+    let send = async |text: &[u8]| {
+        jobs.write(&folder, "web.json", text).unwrap();
+        jobs.submit(&folder, "web.json").await.unwrap();
+        done(&outbox, &folder, "web.json").await
+    };
+    let other = br#"{"limits":{"faces":{"count":99}}}"#;
+    let first = send(CONFIG).await;
+    let second = send(other).await;
+    let named = |rapid| world.relay.calls("PUT", &format!("rapidmodel/{rapid}"));
+    // Its first result gets the name, slowly, and meanwhile the text is that of the second one again.
+    let late = Fault::Late(Duration::from_millis(500));
+    world.relay.fault("PUT", "rapidmodel", late, 1);
+    assert_eq!(send(CONFIG).await, first);
+    eventually("the first result gets the name", async || {
+        !named(first).is_empty()
+    })
+    .await;
+    assert_eq!(send(other).await, second);
+    // It loses the name to the first one, and gets it again.
+    eventually("the second result gets the name", async || {
+        named(second).len() == 2
+    })
+    .await;
+    outbox.shut_down().await;
+}
+
+#[tokio::test]
 async fn a_refusal_names_the_presets_id_only_if_the_text_does_and_the_refusal_may_be_about_it() {
     let (world, outbox, _, folder) = with_asset(None).await;
     let direct = world.direct();

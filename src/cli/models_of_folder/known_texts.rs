@@ -42,7 +42,6 @@ impl KnownTexts {
 
     /// Whether the model has neither the text of a preset nor a result of it, so that dropping the text is paid.
     pub(in crate::cli) fn lacks(&self, model: &Path, preset: &ModelPreset) -> bool {
-        let is_there = preset.text_in(model).is_ok_and(|text| text.exists());
-        !is_there && !self.has(model, preset)
+        !preset.is_in(model) && !self.has(model, preset)
     }
 }

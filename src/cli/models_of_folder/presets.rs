@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, bail};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::on_drive;
+use super::on_drive::{self, NAME_DIGITS};
 use crate::cli::chosen_preset::{self, Config};
 use crate::cli::exit::WrongUse;
 use crate::cli::files;
@@ -138,8 +138,14 @@ impl ModelPreset {
     }
 
     /// The path that its text has, or would have, in a model's `optimize/`.
-    pub(in crate::cli) fn text_in(&self, model: &Path) -> Result<PathBuf> {
-        on_drive::text_of(model, &self.label, &hash_of(&self.config)?, &self.config)
+    pub(in crate::cli) fn text_in(&self, model: &Path) -> PathBuf {
+        model.join(format!("optimize/{}.json", self.label))
+    }
+
+    /// Whether its text is in a model's `optimize/`, and not one of the same name with another configuration.
+    pub(in crate::cli) fn is_in(&self, model: &Path) -> bool {
+        let has_config = on_drive::has_config(&self.text_in(model), &self.config);
+        has_config.is_ok_and(|it| it == Some(true))
     }
 
     /// Its text in a drive.
@@ -156,12 +162,15 @@ impl ModelPreset {
         })
     }
 
-    /// Puts it into the model's folder of jobs, unless it is there; returns its text.
+    /// Puts it into the model's folder of jobs, unless it is there; returns its text. An earlier configuration is written over,
+    /// as by `cp`: so the result of the name is that of the present one on all machines.
     pub(in crate::cli) fn drop_into(&self, model: &Path) -> Result<PathBuf> {
-        let text = self.text_in(model)?;
-        // The status of a text that another machine wrote is shown here without the text. Writing the text joins its result.
-        if text.exists() && text.with_extension("status").exists() {
-            return Ok(text);
+        let text = self.text_in(model);
+        match on_drive::has_config(&text, &self.config)? {
+            Some(true) if text.with_extension("status").exists() => return Ok(text),
+            Some(false) => keep_typed(&text)?,
+            // The status of a text that another machine wrote is shown here without the text. Writing the text joins its result.
+            Some(true) | None => {}
         }
         if let Err(error) = fs::write(&text, self.text()?) {
             match mounted::why(&text).ok().flatten() {
@@ -173,6 +182,30 @@ impl ModelPreset {
         }
         Ok(text)
     }
+}
+
+/// Copies a text to a name with digits of its content, unless it is in the form in which presets are written: it is what somebody
+/// typed. The copy has its result.
+fn keep_typed(text: &Path) -> Result<()> {
+    let cannot = || format!("cannot keep {} under another name", text.display());
+    let typed = fs::read(text).with_context(cannot)?;
+    let written =
+        serde_json::from_slice::<Config>(&typed).and_then(|it| serde_json::to_vec_pretty(&it));
+    // A command that was killed while it wrote has left an empty one.
+    if typed.is_empty() || written.is_ok_and(|written| written == typed) {
+        return Ok(());
+    }
+    let hash = format!("{:032x}", xxh3_128(&typed));
+    let stem = text.with_extension("").to_string_lossy().into_owned();
+    for digits in [NAME_DIGITS, hash.len()] {
+        let kept = format!("{stem}-{}.json", &hash[..digits]);
+        match fs::read(&kept) {
+            Ok(other) if other == typed => return Ok(()),
+            Ok(_) => {}
+            Err(_) => return fs::write(kept, typed).with_context(cannot),
+        }
+    }
+    bail!(cannot())
 }
 
 /// The names of the texts in a folder; none if it cannot be read.
@@ -223,8 +256,8 @@ mod tests {
         let (plain, build) = (named(None), named(Some("{model}.web")));
         assert_eq!(build.text().unwrap(), plain.text().unwrap());
         assert_eq!(
-            build.text_in(Path::new("/nowhere")).unwrap(),
-            plain.text_in(Path::new("/nowhere")).unwrap()
+            build.text_in(Path::new("/nowhere")),
+            plain.text_in(Path::new("/nowhere"))
         );
         assert_eq!(build.export_name("chair").as_deref(), Some("chair.web"));
         // Records of earlier versions hold the checksum of a configuration that contains the export name.

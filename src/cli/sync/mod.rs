@@ -270,7 +270,10 @@ impl Sync<'_> {
             let (step, model) = (&wanted.step, wanted.step.place(&wanted.model));
             let presets = self.presets.iter();
             let new = presets.filter(|it| step.needs_text(&wanted.model, it, &self.known));
-            let texts = new.map(|preset| new_text(preset.text_in(model), model));
+            let texts = new.map(|preset| DroppedText {
+                path: preset.text_in(model),
+                outcome: Ok(true),
+            });
             let texts = texts.collect();
             let outcome = match wanted.step {
                 BringStep::Nothing => Ok(SyncOutcome::Unchanged),
@@ -302,10 +305,8 @@ impl Sync<'_> {
 
 impl Sync<'_> {
     fn drop_preset(&self, model: &Path, preset: &ModelPreset) -> DroppedText {
-        let mut path = model.join("optimize");
         let is_new = self.known.lacks(model, preset);
-        let outcome = preset.drop_into(model).and_then(|text| {
-            path = text;
+        let outcome = preset.drop_into(model).and_then(|path| {
             let report = mounted::item_report(&path).ok().flatten();
             match report.filter(|report| report.state == StatusWord::Failed) {
                 Some(failed) => bail!("{}", failed.status),
@@ -313,20 +314,9 @@ impl Sync<'_> {
             }
         });
         let outcome = outcome.with_context(|| format!("the preset {}", preset.label));
-        DroppedText { path, outcome }
-    }
-}
-
-/// A text that a run would put into a model's `optimize/`.
-fn new_text(path: Result<PathBuf>, model: &Path) -> DroppedText {
-    match path {
-        Ok(path) => DroppedText {
-            path,
-            outcome: Ok(true),
-        },
-        Err(error) => DroppedText {
-            path: model.join("optimize"),
-            outcome: Err(error),
-        },
+        DroppedText {
+            path: preset.text_in(model),
+            outcome,
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use tokio::sync::mpsc;
@@ -311,7 +311,9 @@ fn drive(
                 .collect();
             for ((preset, folder), dropped) in job.makes.iter().zip(dropped) {
                 let made = dropped.and_then(|text| {
-                    while_shown(progress, &text, || fetch(&text, folder, job.timeout))
+                    while_shown(progress, &text, || {
+                        copy_out(&made(&model, preset, job.timeout)?, folder)
+                    })
                 });
                 report(events, &job, preset, folder, made);
             }
@@ -397,14 +399,31 @@ fn commit(draft: &Path, source: &Source) -> Result<()> {
     }
 }
 
-/// Waits for the job of `text` and copies its results: the exports, and what the service says of them.
-fn fetch(text: &Path, folder: &Path, timeout: Duration) -> Result<()> {
-    wait(text, timeout)?;
-    let results = text.with_extension("");
-    ResultFacts::on_drive(&results).write_into(folder)?;
+/// Waits for the result of a preset. A command with another preset of this name may write over its text meanwhile: then it is
+/// written again, which joins its job, and the result of the other one is not taken for it.
+fn made(model: &Path, preset: &ModelPreset, timeout: Duration) -> Result<PathBuf> {
+    let text = preset.text_in(model);
+    let end = Instant::now() + timeout;
+    loop {
+        let ended = wait(&text, end.saturating_duration_since(Instant::now()));
+        let result = text.with_extension("").canonicalize();
+        if on_drive::has_config(&text, &preset.config)? != Some(false) {
+            ended?;
+            return result.with_context(|| format!("cannot find the result of {}", text.display()));
+        }
+        if Instant::now() >= end {
+            bail!("timed out while other commands write other presets of this name");
+        }
+        preset.drop_into(model)?;
+    }
+}
+
+/// Copies a result out of the drive: the exports, and what the service says of them.
+fn copy_out(results: &Path, folder: &Path) -> Result<()> {
+    ResultFacts::on_drive(results).write_into(folder)?;
     // The other folders have pictures, which only a list of each tells.
     for (from, to) in [
-        (results.clone(), folder.to_owned()),
+        (results.to_owned(), folder.to_owned()),
         (results.join("analysis"), folder.join("analysis")),
     ] {
         let cannot = || format!("cannot copy {} out of the drive", from.display());

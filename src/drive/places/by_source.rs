@@ -1,7 +1,7 @@
 //! `rapidmodels/.assetfs/by-source/NAME/TEXT`: a link to the current result of a text of a source model. The path is the
 //! same on every machine and for every version of the model.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -11,13 +11,11 @@ use super::attributes::changed;
 use super::node::{Node, Row};
 use super::place::{Lifetime, Place};
 use super::rawmodels::RawModels;
-use crate::drive::catalog::{
-    done_result, hidden_path, learn_results_of, refresh_listing, results_by_text,
-};
+use crate::drive::catalog::{hidden_path, learn_results_of, refresh_listing, results_by_text};
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::FileKind;
 use crate::drive::tree::Tree;
-use crate::drive::values::known::system_time;
+use crate::drive::values::known::{KnownRapid, system_time};
 use crate::drive::values::local::HiddenParent;
 use crate::drive::values::names::safe_name;
 use crate::drive::values::node::{ListingKind, Model};
@@ -89,7 +87,7 @@ impl Place for SourceResults {
     async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
         let asset = asset_named(tree, &self.0).await?;
         learn_results_of(tree.catalog(), asset).await;
-        let results = results_by_text(tree.catalog(), asset).into_iter();
+        let results = current_results(tree, asset).into_iter();
         let done = results.filter(|(_, row)| row.state == OptimizationStatus::Done);
         Ok(done
             .map(|(text, row)| {
@@ -144,18 +142,33 @@ impl Place for CurrentResult {
         let Some(asset) = RawModels::listed_asset(tree, &self.source) else {
             return tree.opened();
         };
-        let current = done_result(tree.catalog(), asset, &self.text);
+        let current = current_results(tree, asset).remove(&*self.text);
         current.map_or(tree.opened(), |row| system_time(row.created))
     }
 
     async fn target(&self, tree: &Arc<Tree>) -> DriveResult<String> {
         let asset = asset_named(tree, &self.source).await?;
         learn_results_of(tree.catalog(), asset).await;
-        let current = done_result(tree.catalog(), asset, &self.text);
+        let current = current_results(tree, asset).remove(&*self.text);
+        let current = current.filter(|row| row.state == OptimizationStatus::Done);
         let current = current.ok_or(DriveError::NotFound)?;
         let name = tree.catalog().rapid_name(current.id);
         Ok(format!("../../../{}", name.ok_or(DriveError::NotFound)?))
     }
+}
+
+/// The current result of each text of a model. A text that was written here counts at once, before its result has its name on
+/// the service.
+fn current_results(tree: &Tree, asset: AssetId) -> BTreeMap<String, KnownRapid> {
+    let unnamed = tree.outbox().jobs().unnamed(asset);
+    let mut results = results_by_text(tree.catalog(), asset);
+    let known = tree.catalog().known();
+    for (text, rapid) in unnamed {
+        if let Some(row) = known.rapids.row(rapid.0) {
+            results.insert(text, row.clone());
+        }
+    }
+    results
 }
 
 /// The asset that has a name in `rawmodels/` now.

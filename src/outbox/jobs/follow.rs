@@ -254,10 +254,33 @@ async fn name_result(parts: &Arc<JobParts>, job: JobKey, asset: AssetId, rapid: 
         }
         None => return false,
     }
-    let is_named = true;
-    let recorded = parts.record(JobRecord::Named { job, is_named }).await;
-    parts.events.send(OutboxEvent::RapidFound(rapid));
-    recorded.is_ok()
+    // The drive shows the name by this record until it knows the tags.
+    let reported = report_tags(parts, rapid);
+    if parts.tasks.until_closed(reported).await.is_none() {
+        return false;
+    }
+    let recorded = {
+        let mut memory = parts.memory();
+        // Its text may be that of another result by now, which has no name yet.
+        if !memory.book.unnamed().contains(&(job.clone(), asset, rapid)) {
+            return false;
+        }
+        let is_named = true;
+        memory.record(JobRecord::Named { job, is_named })
+    };
+    match recorded {
+        Ok(ticket) => parts.journal.settle_async(ticket).await.is_ok(),
+        Err(_) => false,
+    }
+}
+
+/// Reports a result whose tags were changed here.
+async fn report_tags(parts: &JobParts, rapid: RapidId) {
+    let asked = Instant::now();
+    match parts.client.rapids().get(rapid, Priority::Background).await {
+        Ok(record) => parts.events.rapid_seen(SeenRecord { record, asked }),
+        Err(_) => parts.events.send(OutboxEvent::RapidFound(rapid)),
+    }
 }
 
 /// Gives a result the name of a text, and takes it from newer ones: of several with a name the newest counts on every machine,
@@ -285,7 +308,7 @@ async fn move_name(
             Ok(()) | Err(ClientError::NotFound { .. }) => {}
             Err(error) => return Err(error),
         }
-        parts.events.send(OutboxEvent::RapidFound(newer.id));
+        report_tags(parts, newer.id).await;
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ use crate::outbox::jobs::{follow, send, text};
 use crate::outbox::journal::Ticket;
 use crate::outbox::journal::forms::Blob;
 use crate::outbox::moment::Moment;
-use crate::outbox::texts::{check_length, is_sendable};
+use crate::outbox::texts::{check_length, is_sendable, text_stem};
 use crate::outbox::{failpoint, names};
 use crate::wire::{AssetId, OptimizerConfig, RapidId, RapidModel};
 
@@ -66,6 +66,15 @@ impl Jobs {
         let memory = self.parts.memory();
         let mut submissions = memory.book.submissions.values();
         submissions.any(|it| it.stage.rapid() == Some(rapid) && it.former_names.contains(name))
+    }
+
+    /// The results of an asset that do not have the names of their texts yet, each with that name (without extension).
+    pub fn unnamed(&self, asset: AssetId) -> Vec<(String, RapidId)> {
+        let unnamed = self.parts.memory().book.unnamed().into_iter();
+        unnamed
+            .filter(|(_, of, _)| *of == asset)
+            .map(|(job, _, rapid)| (text_stem(&job.name).to_owned(), rapid))
+            .collect()
     }
 
     /// The configuration that the service says a rapid model was made with; `None` if it does not tell.

@@ -154,7 +154,7 @@ impl Sender {
         self.seen.clone_from(&job.found);
         match next_job_step(&job.view) {
             JobStep::Rest => Ok(Next::End),
-            JobStep::Hold(reason) => self.hold(reason).await,
+            JobStep::Hold(reason) => self.hold(&text, reason).await,
             JobStep::WaitForModels => {
                 self.wait_for_models();
                 Ok(Next::Pause(MAX_POLL_PAUSE))
@@ -165,7 +165,7 @@ impl Sender {
                 Ok(Next::Pause(self.looks.next_pause()))
             }
             JobStep::Ask => self.ask(job.models()).await,
-            JobStep::Join(request) => self.join(request).await,
+            JobStep::Join(request) => self.join(&text, request).await,
             JobStep::Send => {
                 self.note(|task| *task = JobTask::default());
                 self.models = Models::Unknown;
@@ -272,12 +272,11 @@ impl Sender {
         });
     }
 
-    async fn join(&self, tag: String) -> OutboxResult<Next> {
+    async fn join(&self, text: &[u8], tag: String) -> OutboxResult<Next> {
         let job = self.key.clone();
-        self.parts.record(JobRecord::Joined { job, tag }).await?;
+        let next = self.decide(text, JobRecord::Joined { job, tag }).await?;
         self.parts.own.poll_wake.notify_one();
-        self.report();
-        Ok(Next::End)
+        Ok(next)
     }
 
     async fn send(&mut self, text: &[u8], job: Job) -> OutboxResult<Next> {
@@ -296,7 +295,7 @@ impl Sender {
         );
         let mut outgoing = match prepared.await {
             Ok(outgoing) => outgoing,
-            Err(Unresolved::Wrong(reason)) => return self.hold(reason).await,
+            Err(Unresolved::Wrong(reason)) => return self.hold(text, reason).await,
             Err(Unresolved::Trouble(error)) => return Ok(self.trouble(error)),
             Err(Unresolved::Closed) => return Ok(Next::End),
         };
@@ -416,9 +415,22 @@ impl Sender {
         }
     }
 
-    async fn hold(&self, reason: String) -> OutboxResult<Next> {
+    async fn hold(&self, text: &[u8], reason: String) -> OutboxResult<Next> {
         let job = self.key.clone();
-        self.parts.record(JobRecord::Held { job, reason }).await?;
+        self.decide(text, JobRecord::Held { job, reason }).await
+    }
+
+    /// Records what becomes of a text, unless the file was removed or has another text by now.
+    async fn decide(&self, text: &[u8], record: JobRecord) -> OutboxResult<Next> {
+        let ticket = {
+            let mut memory = self.parts.memory();
+            let file = memory.book.files.get(&self.key);
+            if file.is_none_or(|file| file.text.0 != text) {
+                return Ok(Next::Again);
+            }
+            memory.record(record)?
+        };
+        self.parts.journal.settle_async(ticket).await?;
         self.report();
         Ok(Next::End)
     }
