@@ -6,8 +6,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use redb::{Database, Durability, ReadableDatabase as _, TableDefinition, TableError};
 use serde::Serialize;
@@ -28,6 +29,9 @@ const RELAXED_COMMITS: u32 = 256;
 /// Maximum size of a store whose pages are all checked on open, which takes about 0.1 s.
 const CHECKED_LEN_BYTES: u64 = 64 << 20;
 
+/// The pause between two attempts to open a database again.
+const REOPENING: Duration = Duration::from_secs(1);
+
 /// A typed key-value store. Clones are handles to the same store.
 #[derive(Debug, Clone)]
 pub struct MetaStore {
@@ -38,9 +42,17 @@ pub struct MetaStore {
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
-    database: Database,
+    opened: RwLock<Opened>,
     moved_aside: Option<PathBuf>,
     relaxed_commits: AtomicU32,
+}
+
+#[derive(Debug)]
+struct Opened {
+    /// `None` if it could not be opened again.
+    database: Option<Database>,
+    /// When it was opened again last.
+    again: Option<Instant>,
 }
 
 /// Changes that are applied atomically.
@@ -61,20 +73,15 @@ impl MetaStore {
     /// Opens or creates the store. A damaged store is moved aside, see [`MetaStore::moved_aside`].
     pub fn open(path: impl AsRef<Path>) -> Result<MetaStore, DurableError> {
         let path = path.as_ref();
-        let (database, moved_aside) = match open_checked(path) {
-            Ok(database) => (database, None),
-            Err(error) if is_damage(&error) => {
-                let aside = move_aside(path)?;
-                warn!(path = %path.display(), aside = %aside.display(), error = %error, "moved a damaged store aside");
-                let database = open_checked(path).map_err(|error| store_error(path, error))?;
-                (database, Some(aside))
-            }
-            Err(error) => return Err(store_error(path, error)),
+        let (database, moved_aside) = opened(path)?;
+        let opened = Opened {
+            database: Some(database),
+            again: None,
         };
         Ok(MetaStore {
             inner: Arc::new(Inner {
                 path: path.to_path_buf(),
-                database,
+                opened: RwLock::new(opened),
                 moved_aside,
                 relaxed_commits: AtomicU32::new(0),
             }),
@@ -171,7 +178,6 @@ impl MetaStore {
         }
         let durability = self.next_durability();
         self.commit(&batch, durability)
-            .map_err(|error| store_error(&self.inner.path, error))
     }
 
     /// Whether there are relaxed writes that a kill would take back.
@@ -183,7 +189,6 @@ impl MetaStore {
     pub fn flush(&self) -> Result<(), DurableError> {
         self.inner.relaxed_commits.store(0, Ordering::Relaxed);
         self.commit(&Batch::default(), Durability::Immediate)
-            .map_err(|error| store_error(&self.inner.path, error))
     }
 
     fn next_durability(&self) -> Durability {
@@ -195,38 +200,39 @@ impl MetaStore {
         Durability::Immediate
     }
 
-    fn commit(&self, batch: &Batch, durability: Durability) -> Result<(), redb::Error> {
+    fn commit(&self, batch: &Batch, durability: Durability) -> Result<(), DurableError> {
         if matches!(durability, Durability::Immediate) {
             answering::check_may_block("a durable commit");
         }
-        let mut transaction = self.inner.database.begin_write()?;
-        transaction.set_durability(durability)?;
-        for change in &batch.changes {
-            let mut rows = transaction.open_table(definition(&change.table))?;
-            match &change.value {
-                Some(sealed) => drop(rows.insert(change.key.as_str(), sealed.as_slice())?),
-                None => drop(rows.remove(change.key.as_str())?),
+        self.inner.work(|database| {
+            let mut transaction = database.begin_write()?;
+            transaction.set_durability(durability)?;
+            for change in &batch.changes {
+                let mut rows = transaction.open_table(definition(&change.table))?;
+                match &change.value {
+                    Some(sealed) => drop(rows.insert(change.key.as_str(), sealed.as_slice())?),
+                    None => drop(rows.remove(change.key.as_str())?),
+                }
             }
-        }
-        transaction.commit()?;
-        Ok(())
+            transaction.commit()?;
+            Ok(())
+        })
     }
 
     /// Runs `look` on a snapshot of the table; `None` if the table does not exist.
     fn read<R>(
         &self,
         table: &str,
-        look: impl FnOnce(&redb::ReadOnlyTable<&'static str, &'static [u8]>) -> Result<R, redb::Error>,
+        look: impl Fn(&redb::ReadOnlyTable<&'static str, &'static [u8]>) -> Result<R, redb::Error>,
     ) -> Result<Option<R>, DurableError> {
-        let read = || -> Result<Option<R>, redb::Error> {
-            let transaction = self.inner.database.begin_read()?;
+        self.inner.work(|database| {
+            let transaction = database.begin_read()?;
             match transaction.open_table(definition(table)) {
                 Ok(rows) => look(&rows).map(Some),
                 Err(TableError::TableDoesNotExist(_)) => Ok(None),
                 Err(error) => Err(error.into()),
             }
-        };
-        read().map_err(|error| store_error(&self.inner.path, error))
+        })
     }
 
     fn unseal<T: DeserializeOwned>(
@@ -283,12 +289,57 @@ impl Batch {
     }
 }
 
+impl Inner {
+    /// Works on the database. After a failed read or write, as on a full disk, it refuses everything until it is opened again;
+    /// this takes back the relaxed writes, as a kill does.
+    fn work<R>(
+        &self,
+        work: impl Fn(&Database) -> Result<R, redb::Error>,
+    ) -> Result<R, DurableError> {
+        let attempt = || {
+            let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
+            let database = opened.database.as_ref();
+            work(database.ok_or(redb::Error::PreviousIo)?)
+        };
+        let done = match attempt() {
+            Err(redb::Error::PreviousIo) => {
+                self.open_again()?;
+                attempt()
+            }
+            done => done,
+        };
+        done.map_err(|error| store_error(&self.path, error))
+    }
+
+    fn open_again(&self) -> Result<(), DurableError> {
+        let mut current = self.opened.write().unwrap_or_else(PoisonError::into_inner);
+        let works = |database: &Database| database.begin_write().is_ok();
+        let is_early = current.again.is_some_and(|at| at.elapsed() < REOPENING);
+        // Another thread may have done it.
+        if is_early || current.database.as_ref().is_some_and(works) {
+            return Ok(());
+        }
+        current.again = Some(Instant::now());
+        // Two cannot have the file open.
+        current.database = None;
+        current.database = Some(opened(&self.path)?.0);
+        Ok(())
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
+        let opened = self
+            .opened
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        let Some(database) = &opened.database else {
+            return;
+        };
         if self.relaxed_commits.load(Ordering::Relaxed) == 0 {
             return;
         }
-        let synced = self.database.begin_write().map_err(redb::Error::from);
+        let synced = database.begin_write().map_err(redb::Error::from);
         let synced = synced.and_then(|transaction| transaction.commit().map_err(redb::Error::from));
         if let Err(error) = synced {
             warn!(path = %self.path.display(), error = %error, "could not sync the last writes of a store");
@@ -304,6 +355,20 @@ fn definition(table: &str) -> TableDefinition<'_, &'static str, &'static [u8]> {
 fn value_check(table: &str, key: &str, json: &[u8]) -> u64 {
     let place = xxh3_64_with_seed(key.as_bytes(), xxh3_64_with_seed(table.as_bytes(), 0));
     xxh3_64_with_seed(json, place)
+}
+
+/// Opens or creates the file. A damaged one is moved aside, to a path that is returned, too.
+fn opened(path: &Path) -> Result<(Database, Option<PathBuf>), DurableError> {
+    match open_checked(path) {
+        Ok(database) => Ok((database, None)),
+        Err(error) if is_damage(&error) => {
+            let aside = move_aside(path)?;
+            warn!(path = %path.display(), aside = %aside.display(), error = %error, "moved a damaged store aside");
+            let database = open_checked(path).map_err(|error| store_error(path, error))?;
+            Ok((database, Some(aside)))
+        }
+        Err(error) => Err(store_error(path, error)),
+    }
 }
 
 /// Opens and checks the file. The database may panic on bad pages; a panic counts as damage.
