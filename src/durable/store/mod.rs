@@ -4,13 +4,11 @@
 //! that the database cannot open is moved aside, never deleted, and replaced by an empty one. Data that must
 //! not be lost belongs in the append log.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, Instant};
 
-use redb::{Database, Durability, ReadableDatabase as _, TableDefinition, TableError};
+use redb::{Durability, ReadableDatabase as _, TableDefinition, TableError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tracing::warn;
@@ -18,19 +16,14 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::answering;
 use super::error::DurableError;
+use database::LastingDatabase;
 
+mod database;
 #[cfg(test)]
 mod tests;
 
-/// Cache size of the database; its default of 1 GiB is far more than metadata needs.
-const MEMORY_BYTES: usize = 8 << 20;
 /// Relaxed commits between two durable ones; a durable commit also frees their old pages.
 const RELAXED_COMMITS: u32 = 256;
-/// Maximum size of a store whose pages are all checked on open, which takes about 0.1 s.
-const CHECKED_LEN_BYTES: u64 = 64 << 20;
-
-/// The pause between two attempts to open a database again.
-const REOPENING: Duration = Duration::from_secs(1);
 
 /// A typed key-value store. Clones are handles to the same store.
 #[derive(Debug, Clone)]
@@ -42,17 +35,9 @@ pub struct MetaStore {
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
-    opened: RwLock<Opened>,
+    database: LastingDatabase,
     moved_aside: Option<PathBuf>,
     relaxed_commits: AtomicU32,
-}
-
-#[derive(Debug)]
-struct Opened {
-    /// `None` if it could not be opened again.
-    database: Option<Database>,
-    /// When it was opened again last.
-    again: Option<Instant>,
 }
 
 /// Changes that are applied atomically.
@@ -73,15 +58,11 @@ impl MetaStore {
     /// Opens or creates the store. A damaged store is moved aside, see [`MetaStore::moved_aside`].
     pub fn open(path: impl AsRef<Path>) -> Result<MetaStore, DurableError> {
         let path = path.as_ref();
-        let (database, moved_aside) = opened(path)?;
-        let opened = Opened {
-            database: Some(database),
-            again: None,
-        };
+        let (database, moved_aside) = LastingDatabase::open(path)?;
         Ok(MetaStore {
             inner: Arc::new(Inner {
                 path: path.to_path_buf(),
-                opened: RwLock::new(opened),
+                database,
                 moved_aside,
                 relaxed_commits: AtomicU32::new(0),
             }),
@@ -204,7 +185,7 @@ impl MetaStore {
         if matches!(durability, Durability::Immediate) {
             answering::check_may_block("a durable commit");
         }
-        self.inner.work(|database| {
+        self.inner.database.work(|database| {
             let mut transaction = database.begin_write()?;
             transaction.set_durability(durability)?;
             for change in &batch.changes {
@@ -225,7 +206,7 @@ impl MetaStore {
         table: &str,
         look: impl Fn(&redb::ReadOnlyTable<&'static str, &'static [u8]>) -> Result<R, redb::Error>,
     ) -> Result<Option<R>, DurableError> {
-        self.inner.work(|database| {
+        self.inner.database.work(|database| {
             let transaction = database.begin_read()?;
             match transaction.open_table(definition(table)) {
                 Ok(rows) => look(&rows).map(Some),
@@ -289,64 +270,6 @@ impl Batch {
     }
 }
 
-impl Inner {
-    /// Works on the database. After a failed read or write, as on a full disk, it refuses everything until it is opened again;
-    /// this takes back the relaxed writes, as a kill does.
-    fn work<R>(
-        &self,
-        work: impl Fn(&Database) -> Result<R, redb::Error>,
-    ) -> Result<R, DurableError> {
-        let attempt = || {
-            let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
-            let database = opened.database.as_ref();
-            work(database.ok_or(redb::Error::PreviousIo)?)
-        };
-        let done = match attempt() {
-            Err(redb::Error::PreviousIo) => {
-                self.open_again()?;
-                attempt()
-            }
-            done => done,
-        };
-        done.map_err(|error| store_error(&self.path, error))
-    }
-
-    fn open_again(&self) -> Result<(), DurableError> {
-        let mut current = self.opened.write().unwrap_or_else(PoisonError::into_inner);
-        let works = |database: &Database| database.begin_write().is_ok();
-        let is_early = current.again.is_some_and(|at| at.elapsed() < REOPENING);
-        // Another thread may have done it.
-        if is_early || current.database.as_ref().is_some_and(works) {
-            return Ok(());
-        }
-        current.again = Some(Instant::now());
-        // Two cannot have the file open.
-        current.database = None;
-        current.database = Some(opened(&self.path)?.0);
-        Ok(())
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        let opened = self
-            .opened
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
-        let Some(database) = &opened.database else {
-            return;
-        };
-        if self.relaxed_commits.load(Ordering::Relaxed) == 0 {
-            return;
-        }
-        let synced = database.begin_write().map_err(redb::Error::from);
-        let synced = synced.and_then(|transaction| transaction.commit().map_err(redb::Error::from));
-        if let Err(error) = synced {
-            warn!(path = %self.path.display(), error = %error, "could not sync the last writes of a store");
-        }
-    }
-}
-
 fn definition(table: &str) -> TableDefinition<'_, &'static str, &'static [u8]> {
     TableDefinition::new(table)
 }
@@ -357,63 +280,10 @@ fn value_check(table: &str, key: &str, json: &[u8]) -> u64 {
     xxh3_64_with_seed(json, place)
 }
 
-/// Opens or creates the file. A damaged one is moved aside, to a path that is returned, too.
-fn opened(path: &Path) -> Result<(Database, Option<PathBuf>), DurableError> {
-    match open_checked(path) {
-        Ok(database) => Ok((database, None)),
-        Err(error) if is_damage(&error) => {
-            let aside = move_aside(path)?;
-            warn!(path = %path.display(), aside = %aside.display(), error = %error, "moved a damaged store aside");
-            let database = open_checked(path).map_err(|error| store_error(path, error))?;
-            Ok((database, Some(aside)))
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.relaxed_commits.load(Ordering::Relaxed) > 0 {
+            self.database.sync();
         }
-        Err(error) => Err(store_error(path, error)),
-    }
-}
-
-/// Opens and checks the file. The database may panic on bad pages; a panic counts as damage.
-fn open_checked(path: &Path) -> Result<Database, redb::Error> {
-    let checked_len = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    let open = || -> Result<Database, redb::Error> {
-        let mut database = Database::builder()
-            .set_cache_size(MEMORY_BYTES)
-            .create(path)?;
-        if (1..=CHECKED_LEN_BYTES).contains(&checked_len) {
-            database.check_integrity()?;
-        }
-        Ok(database)
-    };
-    catch_unwind(AssertUnwindSafe(open))
-        .unwrap_or_else(|_panic| Err(redb::Error::Corrupted("the database panicked".to_owned())))
-}
-
-fn is_damage(error: &redb::Error) -> bool {
-    match error {
-        redb::Error::Corrupted(_)
-        | redb::Error::RepairAborted
-        | redb::Error::UpgradeRequired(_)
-        | redb::Error::TableTypeMismatch { .. } => true,
-        // "Not a database" and "too short" are reported as I/O errors.
-        redb::Error::Io(error) => matches!(
-            error.kind(),
-            std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof
-        ),
-        _ => false,
-    }
-}
-
-/// Renames the file to a name with the current time.
-fn move_aside(path: &Path) -> Result<PathBuf, DurableError> {
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(format!(".damaged-{}", jiff::Timestamp::now().as_second()));
-    let aside = PathBuf::from(aside);
-    std::fs::rename(path, &aside).map_err(DurableError::io("move aside", path))?;
-    Ok(aside)
-}
-
-fn store_error(path: &Path, error: redb::Error) -> DurableError {
-    DurableError::Store {
-        path: path.to_path_buf(),
-        source: Box::new(error),
     }
 }
