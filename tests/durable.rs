@@ -3,14 +3,19 @@
 
 #[path = "support/skip.rs"]
 mod skip;
+#[path = "support/tmpfs.rs"]
+mod tmpfs;
 
+use std::error::Error as _;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use assetfs::durable::{AppendLog, DirLock, DurableError, MetaStore, write_atomic};
+use tmpfs::SmallDisk;
 
 const MAGIC: [u8; 8] = *b"testlog\n";
 /// Environment variable of the process that is killed: its folder.
@@ -186,4 +191,27 @@ fn a_log_of_the_first_format_can_still_be_read() {
     assert_eq!(log.len_bytes(), fs::metadata(fixture).unwrap().len());
     let error = AppendLog::open(&copy, *b"otherlog").unwrap_err();
     assert!(matches!(error, DurableError::NotALog { .. }), "{error}");
+}
+
+#[test]
+fn a_store_works_again_when_a_full_disk_has_room_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(disk) = SmallDisk::mount(dir.path(), 8 << 20) else {
+        return;
+    };
+    let store = MetaStore::open(dir.path().join("store")).unwrap();
+    store.put("t", "before", &1).unwrap();
+    disk.fill();
+    let long = "long".repeat(10_000);
+    let fails = |number: u32| store.put("t", &number.to_string(), &long).is_err();
+    assert!((0..1000).any(fails), "the disk is full");
+    disk.free();
+    let end = Instant::now() + Duration::from_secs(10);
+    while let Err(error) = store.put("t", "after", &2) {
+        assert!(Instant::now() < end, "{error}: {:?}", error.source());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(store.get::<u32>("t", "before").unwrap(), Some(1));
+    assert_eq!(store.get::<u32>("t", "after").unwrap(), Some(2));
+    assert_eq!(store.moved_aside(), None);
 }

@@ -216,13 +216,20 @@ impl Deletions {
         }
     }
 
-    /// A process removed or renamed a name in a folder.
+    /// A process removed or renamed a name in a folder. What it removed before stays hidden meanwhile: a program that follows
+    /// links removes a result before it comes back to the model.
     pub(super) fn was_removed(
         &mut self,
         (folder, name): (Ino, &str),
         process: u32,
         process_of: impl Fn(u32) -> u32,
+        restore_after: Duration,
     ) {
+        for hiding in self.hiding.values_mut() {
+            if hiding.processes.contains(&process) && hiding.last.elapsed() < restore_after {
+                hiding.last = Instant::now();
+            }
+        }
         let mut newest_first = self.listed.iter_mut().rev();
         let listed = newest_first
             .find(|listed| listed.folder == folder && process_of(listed.thread) == process);
@@ -296,7 +303,7 @@ impl Deletions {
         self.hiding.contains_key(&model)
     }
 
-    /// True for what was removed, until `restore_after` has passed since the last removal in that model.
+    /// True for what was removed, until `restore_after` has passed since the last removal by its process.
     pub(super) fn is_hidden(
         &self,
         model: Model,
@@ -528,9 +535,9 @@ mod tests {
         assert_eq!(find(&deletions, "own", 42, HOLD), None, "a user's file");
         deletions.was_closed(Fh(5));
         assert_eq!(found(&deletions, 42), None, "it only read the folder");
-        deletions.was_removed((FOLDER, "other"), 42, |thread| thread);
+        deletions.was_removed((FOLDER, "other"), 42, |thread| thread, HOLD);
         assert_eq!(found(&deletions, 42), Some(FileKind::File), "it removes");
-        deletions.was_removed((FOLDER, "gone"), 42, |thread| thread);
+        deletions.was_removed((FOLDER, "gone"), 42, |thread| thread, HOLD);
         assert_eq!(found(&deletions, 42), None, "it removed it");
     }
 

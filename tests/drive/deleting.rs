@@ -77,6 +77,33 @@ async fn only_the_process_that_removed_the_entries_ends_the_deletion() {
     mounted.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_removed_stays_hidden_while_its_program_removes_something_else() {
+    let account = Account::new().await;
+    account.add_cube().await;
+    let files = ["a.txt", "b.txt", "c.txt", "d.txt"].map(|name| (name, &b"x"[..]));
+    let files = [&files[..], &[("cube.gltf", MINIMAL_GLTF)]].concat();
+    account.upload_elsewhere("other", &files).await;
+    let mounted = account
+        .mount_with(|config| config.restore_after = Duration::from_secs(2))
+        .await;
+    let tree = &mounted.tree;
+    for (name, _) in tree.rows("/rawmodels/cube").await.unwrap() {
+        let path = format!("/rawmodels/cube/{name}");
+        if tree.unlink(&path).await == Err(DriveError::IsAFolder) {
+            tree.remove_all(&path).await.unwrap();
+        }
+    }
+    for name in ["a.txt", "b.txt", "c.txt", "d.txt"] {
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        let path = format!("/rawmodels/other/{name}");
+        tree.unlink(&path).await.unwrap();
+    }
+    tree.rmdir("/rawmodels/cube").await.unwrap();
+    assert_eq!(account.assets().await.len(), 1);
+    mounted.close().await;
+}
+
 /// An account with slower imports.
 async fn slow_account() -> Account {
     let script = r#"sleep 1; exec "$0" engine-worker --no-pictures"#;

@@ -188,6 +188,39 @@ async fn a_failed_optimization_says_the_services_own_reason_everywhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_failed_optimization_says_why_although_its_log_cannot_be_read() {
+    let scripts = tempfile::tempdir().unwrap();
+    let mut account = Account::with_worker(failing_worker(scripts.path())).await;
+    account.add_cube().await;
+    let no_log = "[[rule]]\nmethod = \"GET\"\npath = \"/storage/*\"\nfault = { kind = \"status\", status = 404 }\n";
+    account.meet_faults(no_log).await;
+    let mounted = account.mount().await;
+    let tree = &mounted.tree;
+    tree.write("/rawmodels/cube/optimize/two.json", TWO_FORMATS)
+        .await
+        .unwrap();
+    let of_text = tree
+        .until("/rawmodels/cube/optimize/two.status", |status| {
+            status.starts_with("failed")
+        })
+        .await;
+    let rapid = tree.list("/rapidmodels").await.unwrap().remove(0);
+    let read = async |name: &str| {
+        tree.read_text(&format!("/rapidmodels/{rapid}/{name}"))
+            .await
+    };
+    let of_result = read(".assetfs/status").await.unwrap();
+    let record: serde_json::Value =
+        serde_json::from_str(&read(".assetfs/detail.json").await.unwrap()).unwrap();
+    let output = record["job_status"]["output"].as_str().unwrap();
+    let output: serde_json::Value = serde_json::from_str(output).unwrap();
+    let reason = output["error"].as_str().unwrap();
+    assert_eq!(of_text, format!("failed: {reason}"));
+    assert_eq!(of_result.trim(), format!("failed: {reason}"));
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_failed_import_says_why_in_error_txt_until_that_is_removed() {
     let account = Account::new().await;
     account

@@ -243,20 +243,33 @@ fn upload(name: &str, number: u32) -> Op {
     Op::Upload(name.to_owned(), files)
 }
 
+/// Runs a history on two drives.
+#[track_caller]
+fn check_on_two(history: impl IntoIterator<Item = (usize, Op)>) {
+    let steps = history.into_iter().map(|(actor, op)| Step { actor, op });
+    if let Err(different) = compare::run(two_drives, &steps.collect::<Vec<_>>(), PATIENCE) {
+        panic!("{}", different.text);
+    }
+}
+
+#[test]
+fn a_text_that_its_machine_removes_stays_on_the_others() {
+    let (name, text) = ("m1".to_owned(), "web0".to_owned());
+    let optimize = Op::Optimize(name.clone(), text.clone(), Content::Config(3));
+    let remove = Op::RemoveText(name, text);
+    check_on_two([(1, upload("m1", 1)), (0, optimize), (0, remove)]);
+}
+
 #[test]
 fn an_old_version_does_not_get_its_name_back_where_it_was_copied_in() {
     let replace = Op::Replace("n1".to_owned(), Content::Model(2));
-    let history = [
+    check_on_two([
         (0, upload("n1", 1)),
         (1, replace),
         (0, Op::RemoveAll("n1".to_owned())),
         (0, Op::Remount),
         (0, upload("n1", 3)),
-    ];
-    let steps = history.map(|(actor, op)| Step { actor, op });
-    if let Err(different) = compare::run(two_drives, &steps, PATIENCE) {
-        panic!("{}", different.text);
-    }
+    ]);
 }
 
 #[test]

@@ -26,11 +26,19 @@ pub struct Finished {
     pub tags: BTreeSet<String>,
     /// The texts in `optimize/`, by their names without extension.
     pub texts: BTreeMap<String, Content>,
+    /// Those that the machine that copied them in has removed: on the others they stay.
+    left: BTreeMap<String, Content>,
     /// What the `ERROR.txt` in `optimize/` said when an actor removed it.
     dismissed: BTreeMap<ActorId, Vec<String>>,
 }
 
 impl Finished {
+    /// The texts that an actor sees.
+    pub fn shown_texts(&self, actor: ActorId) -> impl Iterator<Item = (&String, &Content)> {
+        let of_others = move |(name, _): &(&String, _)| !Model::is_own_text(actor, name);
+        self.texts.iter().chain(self.left.iter().filter(of_others))
+    }
+
     /// The lines of the `ERROR.txt` in `optimize/`; empty if there is none.
     pub fn errors(&self, actor: ActorId) -> Vec<String> {
         let own = self
@@ -113,8 +121,10 @@ impl Model {
                 Ok(())
             }
             Op::RemoveText(model, name) => {
-                let texts = &mut self.models.get_mut(model).ok_or(Errno::NOENT)?.texts;
-                texts.remove(name).map(drop).ok_or(Errno::NOENT)
+                let model = self.models.get_mut(model).ok_or(Errno::NOENT)?;
+                let text = model.texts.remove(name).ok_or(Errno::NOENT)?;
+                model.left.insert(name.clone(), text);
+                Ok(())
             }
             Op::DismissErrors(model) => {
                 let model = self.models.get_mut(model).ok_or(Errno::NOENT)?;
@@ -389,12 +399,14 @@ impl Model {
             files,
             tags: BTreeSet::new(),
             texts: BTreeMap::new(),
+            left: BTreeMap::new(),
             dismissed: BTreeMap::new(),
         }
     }
 
     fn optimize(&mut self, actor: ActorId, model: &str, name: &str, text: &Content) -> Outcome {
         let model = self.models.get_mut(model).ok_or(Errno::NOENT)?;
+        model.left.remove(name);
         model.texts.insert(name.to_owned(), text.clone());
         self.results.ask(actor, model.serial, text);
         Ok(())

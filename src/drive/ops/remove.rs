@@ -103,9 +103,9 @@ pub async fn remove_file(
 
 /// Notes that a process removed a name: what else it listed in the folder stays removable for it.
 fn was_removed(tree: &Tree, parent: Ino, name: &str, caller: &Caller) {
-    let process = caller.process();
+    let (process, hold) = (caller.process(), tree.config().restore_after);
     tree.deletions()
-        .was_removed((parent, name), process, process_of);
+        .was_removed((parent, name), process, process_of, hold);
 }
 
 /// Notes that the folder of a loose file is gone with the file: `rm -r` removes the folder next.

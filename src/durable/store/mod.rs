@@ -4,12 +4,11 @@
 //! that the database cannot open is moved aside, never deleted, and replaced by an empty one. Data that must
 //! not be lost belongs in the append log.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use redb::{Database, Durability, ReadableDatabase as _, TableDefinition, TableError};
+use redb::{Durability, ReadableDatabase as _, TableDefinition, TableError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tracing::warn;
@@ -17,16 +16,14 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::answering;
 use super::error::DurableError;
+use database::LastingDatabase;
 
+mod database;
 #[cfg(test)]
 mod tests;
 
-/// Cache size of the database; its default of 1 GiB is far more than metadata needs.
-const MEMORY_BYTES: usize = 8 << 20;
 /// Relaxed commits between two durable ones; a durable commit also frees their old pages.
 const RELAXED_COMMITS: u32 = 256;
-/// Maximum size of a store whose pages are all checked on open, which takes about 0.1 s.
-const CHECKED_LEN_BYTES: u64 = 64 << 20;
 
 /// A typed key-value store. Clones are handles to the same store.
 #[derive(Debug, Clone)]
@@ -38,7 +35,7 @@ pub struct MetaStore {
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
-    database: Database,
+    database: LastingDatabase,
     moved_aside: Option<PathBuf>,
     relaxed_commits: AtomicU32,
 }
@@ -61,16 +58,7 @@ impl MetaStore {
     /// Opens or creates the store. A damaged store is moved aside, see [`MetaStore::moved_aside`].
     pub fn open(path: impl AsRef<Path>) -> Result<MetaStore, DurableError> {
         let path = path.as_ref();
-        let (database, moved_aside) = match open_checked(path) {
-            Ok(database) => (database, None),
-            Err(error) if is_damage(&error) => {
-                let aside = move_aside(path)?;
-                warn!(path = %path.display(), aside = %aside.display(), error = %error, "moved a damaged store aside");
-                let database = open_checked(path).map_err(|error| store_error(path, error))?;
-                (database, Some(aside))
-            }
-            Err(error) => return Err(store_error(path, error)),
-        };
+        let (database, moved_aside) = LastingDatabase::open(path)?;
         Ok(MetaStore {
             inner: Arc::new(Inner {
                 path: path.to_path_buf(),
@@ -171,7 +159,6 @@ impl MetaStore {
         }
         let durability = self.next_durability();
         self.commit(&batch, durability)
-            .map_err(|error| store_error(&self.inner.path, error))
     }
 
     /// Whether there are relaxed writes that a kill would take back.
@@ -183,7 +170,6 @@ impl MetaStore {
     pub fn flush(&self) -> Result<(), DurableError> {
         self.inner.relaxed_commits.store(0, Ordering::Relaxed);
         self.commit(&Batch::default(), Durability::Immediate)
-            .map_err(|error| store_error(&self.inner.path, error))
     }
 
     fn next_durability(&self) -> Durability {
@@ -195,38 +181,39 @@ impl MetaStore {
         Durability::Immediate
     }
 
-    fn commit(&self, batch: &Batch, durability: Durability) -> Result<(), redb::Error> {
+    fn commit(&self, batch: &Batch, durability: Durability) -> Result<(), DurableError> {
         if matches!(durability, Durability::Immediate) {
             answering::check_may_block("a durable commit");
         }
-        let mut transaction = self.inner.database.begin_write()?;
-        transaction.set_durability(durability)?;
-        for change in &batch.changes {
-            let mut rows = transaction.open_table(definition(&change.table))?;
-            match &change.value {
-                Some(sealed) => drop(rows.insert(change.key.as_str(), sealed.as_slice())?),
-                None => drop(rows.remove(change.key.as_str())?),
+        self.inner.database.work(|database| {
+            let mut transaction = database.begin_write()?;
+            transaction.set_durability(durability)?;
+            for change in &batch.changes {
+                let mut rows = transaction.open_table(definition(&change.table))?;
+                match &change.value {
+                    Some(sealed) => drop(rows.insert(change.key.as_str(), sealed.as_slice())?),
+                    None => drop(rows.remove(change.key.as_str())?),
+                }
             }
-        }
-        transaction.commit()?;
-        Ok(())
+            transaction.commit()?;
+            Ok(())
+        })
     }
 
     /// Runs `look` on a snapshot of the table; `None` if the table does not exist.
     fn read<R>(
         &self,
         table: &str,
-        look: impl FnOnce(&redb::ReadOnlyTable<&'static str, &'static [u8]>) -> Result<R, redb::Error>,
+        look: impl Fn(&redb::ReadOnlyTable<&'static str, &'static [u8]>) -> Result<R, redb::Error>,
     ) -> Result<Option<R>, DurableError> {
-        let read = || -> Result<Option<R>, redb::Error> {
-            let transaction = self.inner.database.begin_read()?;
+        self.inner.database.work(|database| {
+            let transaction = database.begin_read()?;
             match transaction.open_table(definition(table)) {
                 Ok(rows) => look(&rows).map(Some),
                 Err(TableError::TableDoesNotExist(_)) => Ok(None),
                 Err(error) => Err(error.into()),
             }
-        };
-        read().map_err(|error| store_error(&self.inner.path, error))
+        })
     }
 
     fn unseal<T: DeserializeOwned>(
@@ -283,19 +270,6 @@ impl Batch {
     }
 }
 
-impl Drop for Inner {
-    fn drop(&mut self) {
-        if self.relaxed_commits.load(Ordering::Relaxed) == 0 {
-            return;
-        }
-        let synced = self.database.begin_write().map_err(redb::Error::from);
-        let synced = synced.and_then(|transaction| transaction.commit().map_err(redb::Error::from));
-        if let Err(error) = synced {
-            warn!(path = %self.path.display(), error = %error, "could not sync the last writes of a store");
-        }
-    }
-}
-
 fn definition(table: &str) -> TableDefinition<'_, &'static str, &'static [u8]> {
     TableDefinition::new(table)
 }
@@ -306,49 +280,10 @@ fn value_check(table: &str, key: &str, json: &[u8]) -> u64 {
     xxh3_64_with_seed(json, place)
 }
 
-/// Opens and checks the file. The database may panic on bad pages; a panic counts as damage.
-fn open_checked(path: &Path) -> Result<Database, redb::Error> {
-    let checked_len = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    let open = || -> Result<Database, redb::Error> {
-        let mut database = Database::builder()
-            .set_cache_size(MEMORY_BYTES)
-            .create(path)?;
-        if (1..=CHECKED_LEN_BYTES).contains(&checked_len) {
-            database.check_integrity()?;
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.relaxed_commits.load(Ordering::Relaxed) > 0 {
+            self.database.sync();
         }
-        Ok(database)
-    };
-    catch_unwind(AssertUnwindSafe(open))
-        .unwrap_or_else(|_panic| Err(redb::Error::Corrupted("the database panicked".to_owned())))
-}
-
-fn is_damage(error: &redb::Error) -> bool {
-    match error {
-        redb::Error::Corrupted(_)
-        | redb::Error::RepairAborted
-        | redb::Error::UpgradeRequired(_)
-        | redb::Error::TableTypeMismatch { .. } => true,
-        // "Not a database" and "too short" are reported as I/O errors.
-        redb::Error::Io(error) => matches!(
-            error.kind(),
-            std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof
-        ),
-        _ => false,
-    }
-}
-
-/// Renames the file to a name with the current time.
-fn move_aside(path: &Path) -> Result<PathBuf, DurableError> {
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(format!(".damaged-{}", jiff::Timestamp::now().as_second()));
-    let aside = PathBuf::from(aside);
-    std::fs::rename(path, &aside).map_err(DurableError::io("move aside", path))?;
-    Ok(aside)
-}
-
-fn store_error(path: &Path, error: redb::Error) -> DurableError {
-    DurableError::Store {
-        path: path.to_path_buf(),
-        source: Box::new(error),
     }
 }

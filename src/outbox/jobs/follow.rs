@@ -220,23 +220,9 @@ async fn reason(parts: &JobParts, model: &RapidModel) -> String {
             Err(error) => tracing::debug!(%error, "the log of a failed job could not be read"),
         }
     }
-    reason_in_record(model)
-}
-
-fn reason_in_record(model: &RapidModel) -> String {
-    let step = model
-        .processing_step
-        .as_deref()
-        .filter(|step| !step.trim().is_empty());
-    let output = model
-        .job_status
-        .as_ref()
-        .and_then(|job| job.output.as_deref());
-    match (step, output) {
-        (Some(step), _) if !step.eq_ignore_ascii_case("done") => step.to_owned(),
-        (_, Some(output)) if !output.trim().is_empty() => output.trim().to_owned(),
-        _ => "the service failed to optimize it; error.log of the rapid model has more".to_owned(),
-    }
+    model.failure().unwrap_or_else(|| {
+        "the service failed to optimize it; error.log of the rapid model has more".to_owned()
+    })
 }
 
 /// Gives a result the name of a text that was not sent with its request: another text with the same content was, this text was

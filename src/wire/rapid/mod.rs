@@ -101,6 +101,20 @@ impl RapidModel {
         lenient::waits_because(&self.other)
     }
 
+    /// Why it failed, as far as the record says so. The last step of a job that has ended is mostly the word of its state.
+    pub fn failure(&self) -> Option<String> {
+        if !self.optimization_status.is_failure() {
+            return None;
+        }
+        let is_reason = |step: &&str| {
+            let state = OptimizationStatus::from_word(step);
+            !step.is_empty() && matches!(state, OptimizationStatus::Other(_))
+        };
+        let step = self.processing_step.as_deref().map(str::trim);
+        let step = step.filter(is_reason).map(str::to_owned);
+        step.or_else(|| self.job_status.as_ref()?.error())
+    }
+
     pub fn has_thumbnail(&self) -> bool {
         let thumbnail = self.thumbnail.as_ref();
         thumbnail.is_some_and(|it| it.first.is_some())

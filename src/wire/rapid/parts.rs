@@ -39,6 +39,16 @@ pub struct JobStatus {
     pub other: Other,
 }
 
+impl JobStatus {
+    /// Why it failed, if its output says so.
+    pub fn error(&self) -> Option<String> {
+        let output = self.output.as_deref()?.trim();
+        let told = serde_json::from_str::<Value>(output).ok();
+        let told = told.and_then(|it| Some(it.get("error")?.as_str()?.to_owned()));
+        told.or_else(|| Some(output.to_owned()).filter(|it| !it.is_empty()))
+    }
+}
+
 /// The base asset that a rapid model was made from.
 #[serde_with::skip_serializing_none]
 #[serde_with::apply(_ => #[serde(default, deserialize_with = "lenient::field")])]

@@ -62,7 +62,8 @@ impl ApiFront {
     }
 
     /// Whether a job of a model that is deleted is paid is a matter of luck.
-    async fn until_no_job_runs(&self) -> Answer<()> {
+    async fn until_no_job_runs(&self) -> Answer<Outcome> {
+        let end = Instant::now() + PATIENCE;
         let has_ended = |rapid: &RapidModel| rapid.optimization_status.is_final();
         while !self
             .client
@@ -72,9 +73,12 @@ impl ApiFront {
             .iter()
             .all(has_ended)
         {
+            if Instant::now() > end {
+                return Ok(Err(Errno::TIMEDOUT));
+            }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     async fn call(&self, op: &Op) -> Answer<Outcome> {
@@ -108,7 +112,9 @@ impl ApiFront {
             }
             Op::RemoveAll(name) => match self.asset(name).await? {
                 Some(id) => {
-                    self.until_no_job_runs().await?;
+                    if let Err(error) = self.until_no_job_runs().await? {
+                        return Ok(Err(error));
+                    }
                     self.client.assets().delete(id).await?;
                 }
                 None => return Ok(Err(Errno::NOENT)),

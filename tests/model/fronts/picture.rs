@@ -296,7 +296,7 @@ fn expect_files(lines: &mut Vec<String>, name: &str, files: &BTreeMap<String, No
 }
 
 fn expect_texts(lines: &mut Vec<String>, name: &str, finished: &Finished, actor: ActorId) {
-    for (text, content) in &finished.texts {
+    for (text, content) in finished.shown_texts(actor) {
         let path = format!("{name}/optimize/{text}");
         if Model::is_own_text(actor, text) {
             let config = String::from_utf8(content.bytes()).expect("text");
@@ -337,8 +337,7 @@ fn expected_result(model: &Model, result: &Optimized, actor: ActorId) -> String 
     let mut links: Vec<String> = Vec::new();
     for (name, source) in present.chain(replaced) {
         let texts = source
-            .texts
-            .iter()
+            .shown_texts(actor)
             .filter(|_| source.serial == result.source);
         let same = texts.filter(|(_, content)| **content == result.text && !content.fails());
         links.extend(same.map(|(text, _)| format!("{name}/{text}")));

@@ -213,8 +213,9 @@ pub struct KnownRapid {
     pub state: OptimizationStatus,
     /// 0 to 100.
     pub progress: u64,
-    /// What it does at the moment.
-    pub step: Option<String>,
+    /// Why it failed, as far as its record says so.
+    #[serde(default)]
+    pub failure: Option<String>,
     /// Why the service has not begun with it, if it says so.
     #[serde(default)]
     pub obstacle: Option<String>,
@@ -276,7 +277,7 @@ impl KnownRapid {
             name: record.name.clone(),
             state: record.optimization_status.clone(),
             progress: record.progress,
-            step: record.processing_step.clone(),
+            failure: record.failure(),
             obstacle: record.waits_because(),
             source: record.rawmodel.as_ref().map(|source| source.id),
             made_with: notes
@@ -324,7 +325,7 @@ impl KnownRapid {
             OptimizationStatus::Done => ItemStatus::Done,
             state if state.is_failure() => ItemStatus::Failed {
                 reason: self
-                    .step
+                    .failure
                     .clone()
                     .unwrap_or_else(|| "analysis/error.log may say why".to_owned()),
             },
