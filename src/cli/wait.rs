@@ -453,7 +453,6 @@ mod tests {
     #[test]
     fn a_draft_that_waits_for_its_owner_says_what_to_do() {
         for (word, advice) in [
-            (StatusWord::Draft, "copy a model into it, or remove it"),
             (StatusWord::NoModel, "copy the model file in"),
             (StatusWord::Incomplete, "repeat the copy"),
         ] {
@@ -462,6 +461,10 @@ mod tests {
             };
             assert!(text.contains(advice), "{word}: {text}");
         }
+        let State::Going(_, text) = judged(StatusWord::Draft) else {
+            panic!("a draft is over");
+        };
+        assert!(!text.contains(';'), "just written: {text}");
     }
 
     #[test]

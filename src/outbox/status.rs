@@ -57,7 +57,6 @@ impl StatusWord {
     /// What the user can do, for the states whose line does not say it.
     pub fn advice(&self) -> Option<&'static str> {
         match self {
-            StatusWord::Draft => Some("copy a model into it, or remove it"),
             StatusWord::NoModel => Some("copy the model file in, or remove the folder"),
             StatusWord::Incomplete => {
                 Some("repeat the copy, or upload it as it is with `assetfs commit --force`")
@@ -244,7 +243,9 @@ impl fmt::Display for Unescaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             ItemStatus::Draft => f.write_str("draft"),
-            ItemStatus::Empty => f.write_str("draft: nothing to upload yet"),
+            ItemStatus::Empty => {
+                f.write_str("draft: nothing to upload yet; copy a model into it, or remove it")
+            }
             ItemStatus::NoModel => f.write_str("no model: there is no model file yet"),
             ItemStatus::NeedsFolder { why } => write!(f, "needs folder: {why}"),
             ItemStatus::NeedsCommit { folder } => write!(

@@ -181,7 +181,8 @@ async fn an_empty_draft_says_that_it_waits_for_its_first_file() {
     let world = World::start().await;
     let outbox = world.outbox();
     let draft = outbox.drafts().create("chair", 0o755, &ME).unwrap();
-    says(&outbox, draft.id, &["draft: nothing to upload yet"]).await;
+    let line = "draft: nothing to upload yet; copy a model into it, or remove it";
+    says(&outbox, draft.id, &[line]).await;
     outbox.shut_down().await;
 }
 

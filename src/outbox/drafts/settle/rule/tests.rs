@@ -239,7 +239,10 @@ fn what_is_in_the_way_is_said() {
         facts
     };
     let table = [
-        (draft(vec![]), "draft: nothing to upload yet"),
+        (
+            draft(vec![]),
+            "draft: nothing to upload yet; copy a model into it, or remove it",
+        ),
         (
             draft(vec![file("readme.txt")]),
             "no model: there is no model file yet",
