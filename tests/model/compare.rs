@@ -95,13 +95,18 @@ impl Stage {
                 let outcome = front.act(op);
                 front.fill_disk(false);
                 if outcome == Err(Errno::NOSPC) && !what.needs_no_room() {
+                    let mut possible = vec![before.clone()];
                     // A file may have been made or emptied before its bytes found no room.
-                    let mut begun = before.clone();
                     if let Op::Write(path, _) = &**what {
+                        let mut begun = before;
                         let _: Outcome =
                             begun.apply(actor, &Op::Write(path.clone(), Content::Text(0)));
+                        possible.push(begun);
                     }
-                    let possible = [before, begun];
+                    // It may be the close that finds no room: the file is changed then.
+                    if what.changes_file() {
+                        possible.push(self.model.clone());
+                    }
                     let found = self.compare(&possible, number)?;
                     self.model = possible[found].clone();
                     // Tried again with room: a draft with a file whose bytes found none is not sent.

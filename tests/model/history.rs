@@ -59,12 +59,19 @@ pub enum Op {
 }
 
 impl Op {
-    /// Whether it is one call to the file system: it fails as a whole.
+    /// Whether it is one call to the file system, or the change of one file.
     fn is_one_call(&self) -> bool {
-        let is_of_file = matches!(self, Op::Write(..) | Op::Append(..) | Op::Overwrite(..));
-        let is_of_name = matches!(self, Op::MakeDir(_) | Op::Truncate(..) | Op::Rename(..));
+        let is_of_name = matches!(self, Op::MakeDir(_) | Op::Rename(..));
         let is_sent = matches!(self, Op::WritePreset(..) | Op::Optimize(..));
-        is_of_file || is_of_name || is_sent || self.needs_no_room()
+        self.changes_file() || is_of_name || is_sent || self.needs_no_room()
+    }
+
+    /// Opens a file of a draft, changes it and closes it.
+    pub fn changes_file(&self) -> bool {
+        matches!(
+            self,
+            Op::Write(..) | Op::Append(..) | Op::Overwrite(..) | Op::Truncate(..)
+        )
     }
 
     /// A full disk is no reason to refuse it.

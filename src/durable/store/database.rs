@@ -22,11 +22,11 @@ const REOPENING: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct LastingDatabase {
     path: PathBuf,
-    opened: RwLock<Attempt>,
+    opened: RwLock<LastOpening>,
 }
 
 #[derive(Debug)]
-struct Attempt {
+struct LastOpening {
     /// `None` if it could not be opened again.
     database: Option<Database>,
     /// When it was opened again last.
@@ -37,7 +37,7 @@ impl LastingDatabase {
     /// Opens or creates the file. A damaged one is moved aside, to a path that is returned, too.
     pub(super) fn open(path: &Path) -> Result<(LastingDatabase, Option<PathBuf>), DurableError> {
         let (database, moved_aside) = opened(path)?;
-        let attempt = Attempt {
+        let attempt = LastOpening {
             database: Some(database),
             again: None,
         };
