@@ -236,6 +236,9 @@ impl fmt::Display for ItemStatus {
     }
 }
 
+/// The line of a draft that has nothing in it that is sent.
+const EMPTY: &str = "draft: nothing to upload yet; copy a model into it, or remove it";
+
 /// The line with names as they are.
 struct Unescaped<'a>(&'a ItemStatus);
 
@@ -243,9 +246,7 @@ impl fmt::Display for Unescaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             ItemStatus::Draft => f.write_str("draft"),
-            ItemStatus::Empty => {
-                f.write_str("draft: nothing to upload yet; copy a model into it, or remove it")
-            }
+            ItemStatus::Empty => f.write_str(EMPTY),
             ItemStatus::NoModel => f.write_str("no model: there is no model file yet"),
             ItemStatus::NeedsFolder { why } => write!(f, "needs folder: {why}"),
             ItemStatus::NeedsCommit { folder } => write!(
