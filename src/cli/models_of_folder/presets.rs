@@ -1,6 +1,7 @@
 //! The presets that every model of a folder is optimized with, and their texts in a drive.
 
 use std::fs;
+use std::io::ErrorKind::NotFound;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -184,8 +185,8 @@ impl ModelPreset {
     }
 }
 
-/// Copies a text to a name with digits of its content, unless it is in the form in which presets are written: it is what somebody
-/// typed. The copy has its result.
+/// Copies a text to a name with digits of its content, unless it is in the form in which these commands write presets: somebody
+/// else has written it. The copy joins its result.
 fn keep_typed(text: &Path) -> Result<()> {
     let cannot = || format!("cannot keep {} under another name", text.display());
     let typed = fs::read(text).with_context(cannot)?;
@@ -202,7 +203,10 @@ fn keep_typed(text: &Path) -> Result<()> {
         match fs::read(&kept) {
             Ok(other) if other == typed => return Ok(()),
             Ok(_) => {}
-            Err(_) => return fs::write(kept, typed).with_context(cannot),
+            Err(error) if error.kind() == NotFound => {
+                return fs::write(kept, typed).with_context(cannot);
+            }
+            Err(error) => return Err(error).with_context(cannot),
         }
     }
     bail!(cannot())

@@ -64,7 +64,7 @@ pub fn asset_with_source(catalog: &Catalog, hash: &str) -> Option<AssetId> {
         .max_by_key(|asset| (!replaced.contains_key(asset), *asset))
 }
 
-/// The complete model with this name on the service whose files have a checksum, as notes say, if it was not replaced.
+/// The oldest complete model with this name on the service whose note has the checksum `hash`, without those that were replaced.
 pub fn model_like(catalog: &Catalog, name: &str, hash: &str) -> Option<AssetId> {
     let known = catalog.known();
     let replaced = replaced_models(catalog, &known);

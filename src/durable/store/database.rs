@@ -17,8 +17,8 @@ const CHECKED_LEN_BYTES: u64 = 64 << 20;
 /// The pause between two attempts to open it again.
 const REOPENING: Duration = Duration::from_secs(1);
 
-/// The database refuses everything after a failed read or write, as on a full disk, until it is opened again. This takes back
-/// the relaxed writes, as a kill does.
+/// The database refuses everything after a failed read or write, as on a full disk, until it is opened again. Opening it takes
+/// back the relaxed writes, as a kill does.
 #[derive(Debug)]
 pub(super) struct LastingDatabase {
     path: PathBuf,

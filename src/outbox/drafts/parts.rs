@@ -33,7 +33,7 @@ const MAX_FILE_BYTES_OFFLINE: u64 = 1 << 40;
 /// Stands for a number of bytes that is not known.
 const UNKNOWN: u64 = u64::MAX;
 
-/// The complete model of the account with this name, made of files with this checksum, as far as it is known without asking.
+/// Finds the complete model of the account with this name and files with this checksum, without a request.
 pub type KnownModel = dyn Fn(&str, &ContentHash) -> Option<AssetId> + Send + Sync;
 
 pub type DraftParts = Machine<DraftsMemory, DraftTools>;
@@ -51,7 +51,7 @@ pub struct DraftTools {
     pub note_wake: Notify,
     /// Limits how many files are sent at once.
     pub puts: Semaphore,
-    /// Set by who lists the models of the account.
+    /// Set by the drive, which has the list of models.
     pub known_model: OnceLock<Box<KnownModel>>,
     /// Bytes that the account has left, as far as known.
     storage_left: AtomicU64,

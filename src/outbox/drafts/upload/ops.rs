@@ -50,7 +50,7 @@ pub struct Uploads {
 
 impl Uploads {
     /// Drafts whose files the account has already, as a model of the same name, become that model instead of being sent.
-    /// `known` finds it; it is called without any lock. Only the first call counts.
+    /// `known` looks for it, and is called without any lock. Only the first call counts.
     pub fn join_known_models(&self, known: Box<KnownModel>) {
         let _ = self.parts.own.known_model.set(known);
     }

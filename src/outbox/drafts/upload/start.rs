@@ -1,20 +1,19 @@
 //! Starts an upload: fixes the manifest, and sends the start request.
 
-use std::collections::BTreeSet;
-
 use crate::backoff::Backoff;
 use crate::client::ClientError;
 use crate::outbox::drafts::activity::Trouble;
 use crate::outbox::drafts::draft::{AssetOrigin, Draft, StartKey};
 use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::record::UploadRecord;
-use crate::outbox::drafts::sent::{SentFile, source_hash};
+use crate::outbox::drafts::sent::source_hash;
 use crate::outbox::drafts::settle::readiness::DraftFacts;
 use crate::outbox::drafts::settle::{facts, look, readiness};
 use crate::outbox::drafts::upload::link::{DraftLink, Flow};
 use crate::outbox::drafts::upload::manifest::Manifest;
 use crate::outbox::drafts::upload::room;
 use crate::outbox::drafts::upload::urls::{self, ObjectUrls};
+use crate::outbox::drafts::upload::verify::{self, Comparison};
 use crate::outbox::effect::Effect;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint;
@@ -120,8 +119,8 @@ impl Starter<'_> {
             Err(None) => return Ok(Flow::End),
             Err(Some(reason)) => return self.link.fail(reason).await,
         };
-        let known = self.known_model();
-        let room = match known {
+        let known = self.known_model().await;
+        let room = match &known {
             Some(_) => None,
             None => match room::take(self.link).await {
                 Ok(room) => room,
@@ -132,9 +131,9 @@ impl Starter<'_> {
             return Ok(Flow::End);
         };
         drop(room);
-        if let Some((asset, contents)) = known {
+        if let Some(known) = known {
             self.link.parts().memory().starting.remove(&start.attempt);
-            return self.join(&start, asset, &contents).await;
+            return self.join(&start, known).await;
         }
         failpoint::hit(Failpoint::BeforeStart);
         let request = start.request();
@@ -219,36 +218,47 @@ impl Starter<'_> {
         Ok(Some(start))
     }
 
-    /// The model of the account that has the files of the draft, and these files. Not one of this machine, which a second copy
-    /// was made of on purpose, and not for a new version.
-    fn known_model(&self) -> Option<(AssetId, BTreeSet<SentFile>)> {
+    /// A complete model of the account with the name and the files of the draft, and the draft's join key. `None` for a model
+    /// that this machine has sent, because a second copy is intended then, and for a new version.
+    async fn known_model(&self) -> Option<(AssetId, String)> {
         let parts = self.link.parts();
         let known = parts.own.known_model.get()?;
-        let manifest = {
+        let (manifest, key) = {
             let memory = parts.memory();
             let draft = memory.state.drafts.get(&self.link.draft())?;
             let manifest = facts::manifest_of(&memory, draft);
             let may_join = *self.joining == Joining::Allowed && draft.replaces.is_none();
-            join_key_for(&memory, self.link.draft(), &manifest).filter(|_| may_join)?;
-            manifest
+            let key = join_key_for(&memory, self.link.draft(), &manifest).filter(|_| may_join)?;
+            (manifest, key)
         };
-        let contents = manifest.contents();
-        let asset = known(&manifest.model_name, &source_hash(&contents))?;
-        let is_taken = is_taken(&parts.memory(), asset);
-        (!is_taken).then_some((asset, contents))
+        let asset = known(&manifest.model_name, &source_hash(&manifest.contents()))?;
+        if is_taken(&parts.memory(), asset) {
+            return None;
+        }
+        // Anybody may write a note, and the list may be old: the draft is sent if the files are others, or gone.
+        let compared = verify::compare(parts, &manifest, asset);
+        let compared = parts
+            .tasks
+            .until_closed(self.link.in_turn(compared))
+            .await?;
+        match compared {
+            Ok(Comparison::Same) => Some((asset, key)),
+            other => {
+                tracing::info!(
+                    asset = asset.0,
+                    ?other,
+                    "not joined, although its note says that it has the same files"
+                );
+                None
+            }
+        }
     }
 
-    /// Takes a model of the account for that of the draft, unless the draft has changed or another one has taken it. Its state
-    /// and its files are compared as those of an upload that another machine has begun.
-    async fn join(
-        &self,
-        start: &Start,
-        asset: AssetId,
-        contents: &BTreeSet<SentFile>,
-    ) -> OutboxResult<Flow> {
+    /// Records that the draft joins `asset`, unless the draft has changed or another one has taken the asset meanwhile. The
+    /// upload goes on as one that another machine has begun.
+    async fn join(&self, start: &Start, (asset, key): (AssetId, String)) -> OutboxResult<Flow> {
         let parts = self.link.parts();
-        let is_same = start.join_key.is_some() && start.manifest.contents() == *contents;
-        if !is_same || is_taken(&parts.memory(), asset) {
+        if start.join_key.as_ref() != Some(&key) || is_taken(&parts.memory(), asset) {
             self.record_refusal(start).await?;
             return Ok(Flow::Again);
         }

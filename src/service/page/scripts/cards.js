@@ -47,8 +47,11 @@ export function pager(go) {
   const element = h('nav.pager', { 'aria-label': 'Pages', hidden: true }, previous, words, next);
   const show = ({ current_page: page, last_page: last }) => {
     current = page;
+    const isFocused = [previous, next].includes(document.activeElement);
     previous.disabled = page <= 1;
     next.disabled = page >= last;
+    // At an end, the button that has the focus cannot keep it.
+    if (isFocused && document.activeElement?.disabled !== false) (next.disabled ? previous : next).focus();
     words.textContent = `Page ${page} of ${last}`;
     element.hidden = last <= 1;
   };
