@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use assetfs::client::Priority;
-use assetfs::wire::source_note;
+use assetfs::wire::{AssetId, source_note};
 
 use crate::by_source::replace;
 use crate::support::account::{Account, MINIMAL_GLTF, Mounted};
@@ -55,22 +55,21 @@ async fn a_loose_file_with_other_bytes_is_the_next_version_also_of_what_another_
     mounted.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_copy_of_the_file_of_another_machine_becomes_its_model_however_long_ago_that_was_sent() {
+/// A model `chair` with this content that no drive has sent, with a note that its file is [`MINIMAL_GLTF`]; and a machine that
+/// knows it.
+async fn noted(content: &[u8]) -> (Account, Mounted, AssetId) {
     let (account, mounted) = Account::mounted().await;
     let (apart, client) = account.mount_apart(1, |_| {}).await;
     let source = "user.assetfs.source_hash";
     send_again(&mounted, 0).await;
     let status = "/rawmodels/chair/.assetfs/status";
     mounted.tree.until_status(status, "complete").await;
-    let hash = mounted
-        .tree
-        .xattr("/rawmodels/chair", source)
-        .await
-        .unwrap();
+    let hash = mounted.tree.xattr("/rawmodels/chair", source).await;
+    let hash = hash.unwrap();
     mounted.tree.remove_all("/rawmodels/chair").await.unwrap();
+    mounted.close().await;
     // An upload without a join key, as one that is too old to be joined.
-    let file = ("chair.gltf", MINIMAL_GLTF);
+    let file = ("chair.gltf", content);
     let chair = account.upload_elsewhere("chair", &[file]).await;
     let note = [source_note(&hash)];
     let noted = client.assets().add_tags(chair, &note, Priority::Background);
@@ -88,7 +87,12 @@ async fn a_copy_of_the_file_of_another_machine_becomes_its_model_however_long_ag
         assert!(Instant::now() < end, "{:?}", account.assets().await);
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+    (account, apart, chair)
+}
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_the_file_of_another_machine_becomes_its_model_however_long_ago_that_was_sent() {
+    let (account, apart, chair) = noted(MINIMAL_GLTF).await;
     send_again(&apart, 0).await;
     let shown = until_listed(&apart, &["chair".to_owned()]).await;
     assert_eq!(shown, chair.to_string());
@@ -101,5 +105,35 @@ async fn a_copy_of_the_file_of_another_machine_becomes_its_model_however_long_ag
     let names = ["chair".to_owned(), format!("chair~{chair}")];
     assert_ne!(until_listed(&apart, &names).await, chair.to_string());
     apart.close().await;
-    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_has_other_bytes_than_its_note_says_is_not_joined() {
+    let other = [MINIMAL_GLTF, b" "].concat();
+    let (account, apart, chair) = noted(&other).await;
+    send_again(&apart, 0).await;
+    let end = Instant::now() + Duration::from_secs(30);
+    let own = loop {
+        let mut found = account.assets().await.into_iter();
+        match found.find(|(asset, _)| *asset != chair) {
+            Some((own, _)) => break own,
+            None => assert!(Instant::now() < end, "it is not sent"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    let names = ["chair".to_owned(), format!("chair~{own}")];
+    assert_eq!(until_listed(&apart, &names).await, chair.to_string());
+    let read = apart
+        .tree
+        .read(&format!("/rawmodels/chair~{own}/chair.gltf"));
+    assert_eq!(read.await.unwrap(), MINIMAL_GLTF);
+    assert_eq!(
+        apart
+            .tree
+            .read("/rawmodels/chair/chair.gltf")
+            .await
+            .unwrap(),
+        other
+    );
+    apart.close().await;
 }
