@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::drive::catalog::model_path;
+use crate::drive::catalog::{files_folder, model_path};
 use crate::drive::deletions::LooseLookup;
 use crate::drive::error::DriveResult;
 use crate::drive::mount::Mount;
@@ -16,7 +16,7 @@ use crate::drive::ops::delete::is_own_file;
 use crate::drive::places::{Container, Node, refusals};
 use crate::drive::posix::{Caller, process_of};
 use crate::drive::tree::Tree;
-use crate::drive::values::node::{Home, Model};
+use crate::drive::values::node::{Home, Model, RemoteFolder};
 use crate::outbox::model_of_loose_file;
 
 /// Names of the programs, without what follows the letters (`unison-2.52`).
@@ -98,7 +98,7 @@ fn is_mirror(program: &str) -> bool {
 }
 
 /// The name of the loose file that a model was made of, or may have been made of on another machine: its only file, if
-/// that has the name of the model. With it, what a lookup of that name finds here.
+/// that has the name of the model, or the zip whose files are shown. With it, what a lookup of that name finds here.
 async fn loose_file(mount: &Arc<Mount>, home: Home) -> Option<(String, LooseLookup)> {
     let Some(asset) = mount.catalog().asset_of(home) else {
         let Home::Made(draft) = home else {
@@ -111,6 +111,9 @@ async fn loose_file(mount: &Arc<Mount>, home: Home) -> Option<(String, LooseLook
         return Some((record.loose_name()?, LooseLookup::Beside));
     }
     let name = mount.catalog().asset(asset)?.name;
+    if let Ok(RemoteFolder::AssetMembers(_)) = files_folder(mount.catalog(), asset).await {
+        return Some((format!("{name}.zip"), LooseLookup::Missing));
+    }
     let rows = Model::Raw(home).folder().rows(mount).await;
     // What is not known may have been a loose file.
     let Ok(rows) = rows else {

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use super::models::triangle_glb;
 use crate::support::{ASSETFS, Fixture, exists, file_names, names_in, read, run, text};
+use crate::zips::zip_of;
 use crate::{needs_fuse, needs_program};
 
 const NAMES: [&str; 2] = ["chair", "table"];
@@ -225,6 +226,35 @@ fn a_mirror_on_another_machine_deletes_no_model_that_may_have_been_a_loose_file(
     let refused = fs::remove_dir_all(rawmodels.join("chair")).unwrap_err();
     assert_eq!(refused.kind(), std::io::ErrorKind::PermissionDenied);
     assert_eq!(ids(&fixture), before);
+}
+
+#[test]
+fn a_mirror_on_another_machine_deletes_and_sends_no_loose_zip() {
+    needs_fuse!();
+    needs_program!("rsync");
+    let fixture = Fixture::new();
+    let local = fixture.scratch.path().join("models");
+    fs::create_dir(&local).unwrap();
+    let files = [
+        ("kit.glb", &triangle_glb("kit")[..]),
+        ("readme.txt", b"kit"),
+    ];
+    let zip = zip_of(&files, zip::CompressionMethod::Stored);
+    fs::write(local.join("kit.zip"), zip).unwrap();
+    let line = "rsync -rt --delete \"$FROM/\" \"$TO/\"";
+    mirror(line, &local, &fixture.path("rawmodels"));
+    fixture.wait("rawmodels/kit");
+    let before = ids(&fixture);
+    let elsewhere = fixture.second_machine();
+    let rawmodels = elsewhere.root().join("rawmodels");
+    assert_eq!(names_in(&rawmodels), ["kit"]);
+    for _ in 0..2 {
+        mirror(line, &local, &rawmodels);
+        run(Command::new(ASSETFS).arg("wait").arg(rawmodels.join("kit")));
+        assert_eq!(ids(&fixture), before);
+        assert_eq!(names_in(&rawmodels), ["kit"]);
+        assert_eq!(read(rawmodels.join("kit/kit.glb")), triangle_glb("kit"));
+    }
 }
 
 #[test]
