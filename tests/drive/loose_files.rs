@@ -123,10 +123,8 @@ async fn a_model_that_has_other_bytes_than_its_note_says_is_not_joined() {
     };
     let names = ["chair".to_owned(), format!("chair~{own}")];
     assert_eq!(until_listed(&apart, &names).await, chair.to_string());
-    let read = apart
-        .tree
-        .read(&format!("/rawmodels/chair~{own}/chair.gltf"));
-    assert_eq!(read.await.unwrap(), MINIMAL_GLTF);
+    let path = format!("/rawmodels/chair~{own}/chair.gltf");
+    assert_eq!(apart.tree.read(&path).await.unwrap(), MINIMAL_GLTF);
     assert_eq!(
         apart
             .tree

@@ -250,7 +250,9 @@ fn a_mirror_on_another_machine_deletes_and_sends_no_loose_zip() {
     assert_eq!(names_in(&rawmodels), ["kit"]);
     for _ in 0..2 {
         mirror(line, &local, &rawmodels);
-        run(Command::new(ASSETFS).arg("wait").arg(rawmodels.join("kit")));
+        run(Command::new(ASSETFS)
+            .arg("wait")
+            .arg(rawmodels.join("kit.zip")));
         assert_eq!(ids(&fixture), before);
         assert_eq!(names_in(&rawmodels), ["kit"]);
         assert_eq!(read(rawmodels.join("kit/kit.glb")), triangle_glb("kit"));
