@@ -216,8 +216,8 @@ impl Deletions {
         }
     }
 
-    /// A process removed or renamed a name in a folder. What it removed before stays hidden meanwhile: a program that follows
-    /// links removes a result before it comes back to the model.
+    /// A process removed or renamed a name in a folder. What it removed from models before stays hidden for `restore_after` from
+    /// now on: a program that deletes a model and follows its links deletes the files of a result between two files of the model.
     pub(super) fn was_removed(
         &mut self,
         (folder, name): (Ino, &str),
@@ -303,7 +303,8 @@ impl Deletions {
         self.hiding.contains_key(&model)
     }
 
-    /// True for what was removed, until `restore_after` has passed since the last removal by its process.
+    /// True for what was removed, until `restore_after` has passed since the last removal, anywhere, by a process that removed a
+    /// part of this model.
     pub(super) fn is_hidden(
         &self,
         model: Model,

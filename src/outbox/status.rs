@@ -236,7 +236,7 @@ impl fmt::Display for ItemStatus {
     }
 }
 
-/// The line of a draft that has nothing in it that is sent.
+/// The status line of a draft without files to upload.
 const EMPTY: &str = "draft: nothing to upload yet; copy a model into it, or remove it";
 
 /// The line with names as they are.

@@ -1,5 +1,6 @@
-//! A preset whose file has changed: its text is written anew under its own name, so `by-source/MODEL/TEXT` is the result of the
-//! present preset on every machine. Going back to an earlier one pays nothing, and no earlier result counts as a new one.
+//! Commands with a preset file that has changed. They write its text again under the same name, so `by-source/MODEL/TEXT` leads
+//! to the result of the changed preset on every machine. Changing the file back costs no point, and a command never takes the
+//! result of an earlier content for the new one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use crate::support::{
     wait_until,
 };
 
-/// A drive, and beside it a project with one model and the preset `half`.
+/// A drive, and a project folder outside of it with one model and the preset `half`.
 fn project(fixture: Fixture) -> Fixture {
     let dir = fixture.scratch.path();
     fs::create_dir(dir.join("models")).unwrap();
@@ -64,7 +65,7 @@ fn results(fixture: &Fixture) -> usize {
     page["data"].as_array().unwrap().len()
 }
 
-/// The triangles of the result of the preset that scripts read.
+/// The number of triangles of the result that `by-source` leads to for the preset.
 fn current(root: &Path) -> Option<u64> {
     let file = root.join("rapidmodels/.assetfs/by-source/chair/half/chair.glb");
     exists(&file).then(|| triangles_of(&file))
@@ -90,7 +91,7 @@ fn a_build_with_a_changed_preset_has_the_address_of_its_text_and_going_back_pays
     let fixture = project(Fixture::new());
     let elsewhere = fixture.second_machine();
     let mut made = Vec::new();
-    // The point is said beforehand, and the earlier result is not paid again.
+    // `--dry-run` says what it costs. The earlier result is not paid again.
     for (percentage, points) in [(50, 1), (10, 1), (50, 0), (10, 0)] {
         keep_faces(&fixture, percentage);
         let dry = sum_of(&fixture, "build --dry-run");
@@ -208,11 +209,11 @@ fn a_text_that_somebody_wrote_is_kept_under_another_name() {
     );
     assert_eq!(read(optimize(&fixture).join(kept)), typed.as_bytes());
     assert_eq!(results(&fixture), 3);
-    // What a command has left that was killed before it could write.
+    // The empty text of a command that was killed before it wrote the content.
     fs::write(optimize(&fixture).join("half.json"), "").unwrap();
     run(&mut assetfs(&fixture, SYNC));
     fixture.wait("rawmodels/chair/optimize/half.json");
-    // A text that means the same is no other.
+    // The same JSON with other spaces is the same preset.
     let spaced = "{ \"limits\": {\"faces\": {\"percentage\": 50}} }\n";
     fs::write(optimize(&fixture).join("half.json"), spaced).unwrap();
     run(&mut assetfs(&fixture, SYNC));
@@ -246,7 +247,7 @@ fn the_result_of_an_earlier_preset_on_another_machine_is_not_that_of_the_changed
     let tenth = current(&elsewhere.root()).unwrap();
     assert!(tenth < half);
     until_current(&fixture.root(), tenth);
-    // Back again, also where the text was not written: the result is there.
+    // Back to the first preset, on the machine that did not write the text either: its result is there.
     keep_faces(&fixture, 50);
     let dry = assetfs(&fixture, &format!("{run_preset} --dry-run"))
         .output()

@@ -254,7 +254,8 @@ async fn a_text_that_changes_while_its_result_gets_its_name_gives_it_to_the_next
     let first = send(CONFIG).await;
     let second = send(other).await;
     let named = |rapid| world.relay.calls("PUT", &format!("rapidmodel/{rapid}"));
-    // Its first result gets the name, slowly, and meanwhile the text is that of the second one again.
+    // The text goes back to the first content. While that result is being named, which is slow here, the text changes to the
+    // second content again.
     let late = Fault::Late(Duration::from_millis(500));
     world.relay.fault("PUT", "rapidmodel", late, 1);
     assert_eq!(send(CONFIG).await, first);

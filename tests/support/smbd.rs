@@ -13,7 +13,7 @@ use std::time::Duration;
 /// What it needs, and its client.
 pub const PROGRAMS: [&str; 4] = ["smbd", "smbclient", "smbpasswd", "testparm"];
 
-/// A Samba that runs. When this is dropped, it is ended, with the processes that it has started for connections.
+/// A running Samba server. Dropping it kills the server and the processes that it started for connections.
 pub struct Smbd {
     process: Child,
     pub conf: PathBuf,

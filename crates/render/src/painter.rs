@@ -286,8 +286,8 @@ struct Sample {
     y: usize,
 }
 
-/// The places of the samples of a pixel, counted from its corner, row by row. They are computed once for all pixels, because
-/// divisions for each sample are slow.
+/// The offsets (x, y) of the samples from the corner of their pixel, row by row. They are the same for all pixels and are
+/// computed once, because dividing for each sample is slow.
 fn samples_of_pixel(step: usize) -> Vec<(usize, usize)> {
     let rows = (0..step).flat_map(|y| (0..step).map(move |x| (x, y)));
     rows.collect()

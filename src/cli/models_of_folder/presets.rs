@@ -163,8 +163,8 @@ impl ModelPreset {
         })
     }
 
-    /// Puts it into the model's folder of jobs, unless it is there; returns its text. An earlier configuration is written over,
-    /// as by `cp`: so the result of the name is that of the present one on all machines.
+    /// Puts it into the model's folder of jobs, unless it is there; returns its text. A text with an earlier configuration is
+    /// overwritten, as by `cp`, so that the name leads to the result of the present configuration on all machines.
     pub(in crate::cli) fn drop_into(&self, model: &Path) -> Result<PathBuf> {
         let text = self.text_in(model);
         match on_drive::has_config(&text, &self.config)? {

@@ -399,8 +399,8 @@ fn commit(draft: &Path, source: &Source) -> Result<()> {
     }
 }
 
-/// Waits for the result of a preset. A command with another preset of this name may write over its text meanwhile: then it is
-/// written again, which joins its job, and the result of the other one is not taken for it.
+/// Waits for the result of a preset and returns its folder. If another command overwrites the text with another preset of the
+/// same name meanwhile, the text is written again, which joins its job. So the result is never that of the other preset.
 fn made(model: &Path, preset: &ModelPreset, timeout: Duration) -> Result<PathBuf> {
     let text = preset.text_in(model);
     let end = Instant::now() + timeout;

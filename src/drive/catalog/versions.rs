@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::drive::catalog::data::known::Known;
 use crate::drive::catalog::parts::Catalog;
-use crate::drive::values::known::KnownRapid;
+use crate::drive::values::known::{KnownAsset, KnownRapid};
 use crate::drive::values::listing::{Changes, Record as _};
 use crate::drive::values::names::{ends_in_id, safe_name};
 use crate::drive::values::node::ListingKind;
@@ -56,10 +56,7 @@ pub(super) fn noted_old(known: &Known) -> HashSet<AssetId> {
 pub fn asset_with_source(catalog: &Catalog, hash: &str) -> Option<AssetId> {
     let known = catalog.known();
     let replaced = replaced_models(catalog, &known);
-    let rows = known.assets.rows();
-    let same = rows.filter(|row| row.notes.source.as_deref() == Some(hash));
-    let whole = same.filter(|row| row.state == UploadStatus::Complete);
-    whole
+    complete_with_source(&known, hash)
         .map(|row| row.id)
         .max_by_key(|asset| (!replaced.contains_key(asset), *asset))
 }
@@ -67,12 +64,25 @@ pub fn asset_with_source(catalog: &Catalog, hash: &str) -> Option<AssetId> {
 /// The oldest complete model with this name on the service whose note has the checksum `hash`, without those that were replaced.
 pub fn model_like(catalog: &Catalog, name: &str, hash: &str) -> Option<AssetId> {
     let known = catalog.known();
+    let same = complete_with_source(&known, hash);
+    let mut same = same
+        .filter(|row| row.name == name && !row.is_old_version)
+        .peekable();
+    // Most drafts have files that no model has.
+    same.peek()?;
     let replaced = replaced_models(catalog, &known);
-    let rows = known.assets.rows();
-    let same = rows.filter(|row| row.notes.source.as_deref() == Some(hash) && row.name == name);
-    let whole = same.filter(|row| row.state == UploadStatus::Complete && !row.is_old_version);
-    let present = whole.filter(|row| !replaced.contains_key(&row.id));
+    let present = same.filter(|row| !replaced.contains_key(&row.id));
     present.map(|row| row.id).min()
+}
+
+/// The complete models whose note has the checksum `hash`.
+fn complete_with_source<'k>(
+    known: &'k Known,
+    hash: &'k str,
+) -> impl Iterator<Item = &'k KnownAsset> {
+    let rows = known.assets.rows();
+    let same = rows.filter(move |row| row.notes.source.as_deref() == Some(hash));
+    same.filter(|row| row.state == UploadStatus::Complete)
 }
 
 /// Passes names on to what has just appeared. Returns which results have other names if the listing is that of models.

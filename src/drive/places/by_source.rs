@@ -157,8 +157,8 @@ impl Place for CurrentResult {
     }
 }
 
-/// The current result of each text of a model. A text that was written here counts at once, before its result has its name on
-/// the service.
+/// The current result of each text of a model. The result of a text that was written on this machine counts before the service
+/// has the name for it.
 fn current_results(tree: &Tree, asset: AssetId) -> BTreeMap<String, KnownRapid> {
     let unnamed = tree.outbox().jobs().unnamed(asset);
     let mut results = results_by_text(tree.catalog(), asset);

@@ -1,4 +1,4 @@
-//! A database in a file, which works again after a failed read or write.
+//! A database in a file that is opened again after a failed read or write.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use crate::durable::error::DurableError;
 const MEMORY_BYTES: usize = 8 << 20;
 /// Maximum size of a store whose pages are all checked on open, which takes about 0.1 s.
 const CHECKED_LEN_BYTES: u64 = 64 << 20;
-/// The pause between two attempts to open it again.
+/// The shortest time between two attempts to open the database again.
 const REOPENING: Duration = Duration::from_secs(1);
 
-/// The database refuses everything after a failed read or write, as on a full disk, until it is opened again. Opening it takes
-/// back the relaxed writes, as a kill does.
+/// After a failed read or write, such as on a full disk, redb refuses every call until the database is opened again. The relaxed
+/// writes before that are lost, as after a kill.
 #[derive(Debug)]
 pub(super) struct LastingDatabase {
     path: PathBuf,
@@ -76,7 +76,7 @@ impl LastingDatabase {
             return Ok(());
         }
         current.again = Some(Instant::now());
-        // Two cannot have the file open.
+        // redb locks the file, so it is closed first.
         current.database = None;
         current.database = Some(opened(&self.path)?.0);
         Ok(())

@@ -240,14 +240,14 @@ async fn name_result(parts: &Arc<JobParts>, job: JobKey, asset: AssetId, rapid: 
         }
         None => return false,
     }
-    // The drive shows the name by this record until it knows the tags.
+    // The tags are reported before the record is written: until then the drive counts the result as not named.
     let reported = report_tags(parts, rapid);
     if parts.tasks.until_closed(reported).await.is_none() {
         return false;
     }
     let recorded = {
         let mut memory = parts.memory();
-        // Its text may be that of another result by now, which has no name yet.
+        // The text may belong to another result by now.
         if !memory.book.unnamed().contains(&(job.clone(), asset, rapid)) {
             return false;
         }
@@ -260,7 +260,7 @@ async fn name_result(parts: &Arc<JobParts>, job: JobKey, asset: AssetId, rapid: 
     }
 }
 
-/// Reports a result whose tags were changed here.
+/// Tells the drive the present tags of a result that were changed here.
 async fn report_tags(parts: &JobParts, rapid: RapidId) {
     let asked = Instant::now();
     match parts.client.rapids().get(rapid, Priority::Background).await {

@@ -420,7 +420,7 @@ impl Sender {
         self.decide(text, JobRecord::Held { job, reason }).await
     }
 
-    /// Records what becomes of a text, unless the file was removed or has another text by now.
+    /// Writes `record` to the journal, unless the file was removed or has another text by now.
     async fn decide(&self, text: &[u8], record: JobRecord) -> OutboxResult<Next> {
         let ticket = {
             let mut memory = self.parts.memory();

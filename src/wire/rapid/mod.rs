@@ -101,7 +101,8 @@ impl RapidModel {
         lenient::waits_because(&self.other)
     }
 
-    /// Why it failed, as far as the record says so. The last step of a job that has ended is mostly the word of its state.
+    /// Why it failed, as far as the record says so. `processing_step` of a job that has ended usually repeats its state
+    /// ("Failed"); such a word is no reason.
     pub fn failure(&self) -> Option<String> {
         if !self.optimization_status.is_failure() {
             return None;

@@ -24,7 +24,7 @@ pub trait Front {
         true
     }
 
-    /// The error that a program gets in place of `error`, if this front cannot report that one.
+    /// The error number that a program gets for `error` on this front: another one if the front has no number for it.
     fn told(&self, error: Errno) -> Errno {
         error
     }

@@ -49,8 +49,8 @@ pub struct Uploads {
 }
 
 impl Uploads {
-    /// Drafts whose files the account has already, as a model of the same name, become that model instead of being sent.
-    /// `known` looks for it, and is called without any lock. Only the first call counts.
+    /// From now on, a draft is not sent if the account has a model with the same name and files: it becomes that model. `known`
+    /// finds the model; no lock is held while it is called. Further calls change nothing.
     pub fn join_known_models(&self, known: Box<KnownModel>) {
         let _ = self.parts.own.known_model.set(known);
     }

@@ -1,5 +1,5 @@
-// Where files come in: what is dropped anywhere on the page, and what the chooser gives. What is done with them (uploads.js) is
-// read when they come.
+// The drop area, which is the whole page, and the file chooser. uploads.js, which takes the files, is loaded when the first
+// ones come.
 import { h } from './dom.js';
 import { icon } from './icons.js';
 import { later } from './later.js';

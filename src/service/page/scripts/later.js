@@ -1,11 +1,12 @@
-// Scripts that the first view does without: they are read when they are first needed, or when the page has nothing else to do.
+// Scripts that the first view does not need. They are loaded when one of their functions is first called, or in advance when
+// the first view is done.
 import { Problem } from './api.js';
 import { lost } from './reach.js';
 
-/** What reads the scripts that were not needed yet. */
+/** Loads the scripts that were not loaded yet. */
 const loaders = new Set();
 
-/** The function `name` of a script that is read when it is first called. It gets `given` before what it is called with. */
+/** The function `name` of a script that is loaded when it is first called. `given` are its first arguments. */
 export function later(load, name, ...given) {
   loaders.add(load);
   return async (...more) => {
@@ -18,7 +19,7 @@ export function later(load, name, ...given) {
   };
 }
 
-/** Reads them now, without waiting. */
+/** Begins to load them now. */
 export function readAhead() {
   for (const load of loaders) load().catch(() => {});
   loaders.clear();

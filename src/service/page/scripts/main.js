@@ -12,7 +12,7 @@ import { onReach } from './reach.js';
 import { onSessionElsewhere, session } from './session.js';
 import { linkCode, signIn, signInByLink } from './sign_in.js';
 
-/** After so long a view that is shown has its pictures. */
+/** How long after a view is shown the other scripts are loaded: by then it has its pictures. */
 const READ_AHEAD_MS = 1_500;
 
 /**
