@@ -49,7 +49,7 @@ pub struct Uploads {
 }
 
 impl Uploads {
-    /// From now on, a draft is not sent if the account has a model with the same name and files: it becomes that model. `known`
+    /// From now on, a loose file is not sent if the account has a model with its name and bytes: it becomes that model. `known`
     /// finds the model; no lock is held while it is called. Further calls change nothing.
     pub fn join_known_models(&self, known: Box<KnownModel>) {
         let _ = self.parts.own.known_model.set(known);

@@ -4,6 +4,7 @@ use crate::backoff::Backoff;
 use crate::client::ClientError;
 use crate::outbox::drafts::activity::Trouble;
 use crate::outbox::drafts::draft::{AssetOrigin, Draft, StartKey};
+use crate::outbox::drafts::info::DraftKind;
 use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::drafts::sent::source_hash;
@@ -218,8 +219,9 @@ impl Starter<'_> {
         Ok(Some(start))
     }
 
-    /// A complete model of the account with the name and the files of the draft, and the draft's join key. `None` for a model
-    /// that this machine has sent, because a second copy is intended then, and for a new version.
+    /// A complete model of the account with the name and the bytes of a loose file, and the draft's join key. `None` for a model
+    /// that this machine has sent, because a second copy is intended then, for a new version, and for a folder: its draft has
+    /// the plain name here already, so the model that is listed beside it would keep its name with the id.
     async fn known_model(&self) -> Option<(AssetId, String)> {
         let parts = self.link.parts();
         let known = parts.own.known_model.get()?;
@@ -227,7 +229,8 @@ impl Starter<'_> {
             let memory = parts.memory();
             let draft = memory.state.drafts.get(&self.link.draft())?;
             let manifest = facts::manifest_of(&memory, draft);
-            let may_join = *self.joining == Joining::Allowed && draft.replaces.is_none();
+            let is_new = draft.kind == DraftKind::LooseFile && draft.replaces.is_none();
+            let may_join = *self.joining == Joining::Allowed && is_new;
             let key = join_key_for(&memory, self.link.draft(), &manifest).filter(|_| may_join)?;
             (manifest, key)
         };
