@@ -1,6 +1,6 @@
 //! `assetfs wait`: waits until uploads, analyses and jobs are done; fails if one of them fails.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -307,9 +307,10 @@ fn pace_of(path: &Path) -> Option<String> {
     Some(super::status::pace(transfer))
 }
 
-/// The paths to wait for: an `optimize/` folder means the jobs in it.
+/// The paths to wait for: an `optimize/` folder means the jobs in it, a model also the new version of it that is being sent.
 fn targets(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut targets = BTreeSet::new();
+    let mut versions = BTreeMap::new();
     for path in paths {
         // The parent folder determines what a name is; a relative name may have no parent.
         let path = &mounted::own_target(&std::path::absolute(path)?)?;
@@ -324,10 +325,27 @@ fn targets(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
                 }
             }
         } else {
+            if !versions.contains_key(drive.root()) {
+                versions.insert(drive.root().to_owned(), versions_under_way(&drive)?);
+            }
+            let version = path.canonicalize().ok();
+            let version = version.and_then(|model| versions[drive.root()].get(&model));
+            targets.extend(version.cloned());
             targets.insert(path.clone());
         }
     }
     Ok(targets.into_iter().collect())
+}
+
+/// The drafts that become new versions of models, by the paths of the models.
+fn versions_under_way(drive: &MountedDrive) -> Result<BTreeMap<PathBuf, PathBuf>> {
+    let root = drive.root().canonicalize()?;
+    let below = |path: &str| root.join(path.trim_start_matches('/'));
+    let drafts = drive.status()?.drafts.into_iter();
+    let sent = drafts.filter(|draft| !draft.stuck);
+    let pairs =
+        sent.filter_map(|draft| Some((below(draft.replaces.as_deref()?), below(&draft.path))));
+    Ok(pairs.collect())
 }
 
 /// The unfinished drafts and jobs of a drive.

@@ -50,12 +50,20 @@ pub struct SeenRecord<T> {
     pub asked: Instant,
 }
 
+/// What came with an event of a rapid model.
+#[derive(Debug)]
+pub enum SeenRapid {
+    Record(SeenRecord<RapidModel>),
+    /// [`Events::take_waiting_rapids`] has passed its record on already.
+    Taken,
+}
+
 /// Events, and the records that came with them.
 #[derive(Debug, Default)]
 struct EventQueue {
     events: VecDeque<OutboxEvent>,
     assets: HashMap<AssetId, SeenRecord<BaseAsset>>,
-    rapids: HashMap<RapidId, SeenRecord<RapidModel>>,
+    rapids: HashMap<RapidId, SeenRapid>,
     preset_changes: u64,
 }
 
@@ -97,15 +105,20 @@ impl Events {
     pub fn rapid_seen(&self, seen: SeenRecord<RapidModel>) {
         let id = seen.record.id;
         let event = OutboxEvent::RapidFound(id);
-        self.send_seen(event, |queue| &mut queue.rapids, id, seen);
+        self.send_seen(
+            event,
+            |queue| &mut queue.rapids,
+            id,
+            SeenRapid::Record(seen),
+        );
     }
 
     fn send_seen<K: Eq + Hash, T>(
         &self,
         event: OutboxEvent,
-        records: impl Fn(&mut EventQueue) -> &mut HashMap<K, SeenRecord<T>>,
+        records: impl Fn(&mut EventQueue) -> &mut HashMap<K, T>,
         id: K,
-        seen: SeenRecord<T>,
+        seen: T,
     ) {
         let mut queue = self.queue.locked();
         let is_queued = queue.events.contains(&event);
@@ -131,8 +144,20 @@ impl Events {
     }
 
     /// The record that came with the last [`OutboxEvent::RapidFound`] of a rapid model.
-    pub fn take_rapid(&self, rapid: RapidId) -> Option<SeenRecord<RapidModel>> {
+    pub fn take_rapid(&self, rapid: RapidId) -> Option<SeenRapid> {
         self.queue.locked().rapids.remove(&rapid)
+    }
+
+    /// The records whose events have not been received yet. Their events tell nothing new then.
+    pub fn take_waiting_rapids(&self) -> Vec<SeenRecord<RapidModel>> {
+        let mut queue = self.queue.locked();
+        let waiting = queue.rapids.values_mut();
+        let taken = waiting.map(|seen| std::mem::replace(seen, SeenRapid::Taken));
+        let records = taken.filter_map(|seen| match seen {
+            SeenRapid::Record(record) => Some(record),
+            SeenRapid::Taken => None,
+        });
+        records.collect()
     }
 
     /// Passes events on until the receiver is dropped.
@@ -157,7 +182,7 @@ impl Events {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::UploadStatus;
+    use crate::wire::{OptimizationStatus, UploadStatus};
 
     fn seen(status: UploadStatus) -> SeenRecord<BaseAsset> {
         SeenRecord {
@@ -175,6 +200,27 @@ mod tests {
         let taken = events.take_asset(AssetId(7)).expect("a record");
         assert_eq!(taken.record.upload_status, UploadStatus::Complete);
         assert!(events.take_asset(AssetId(7)).is_none());
+    }
+
+    #[test]
+    fn a_record_that_is_taken_before_its_event_is_received_need_not_be_requested() {
+        let events = Events::default();
+        let seen = || SeenRecord {
+            record: RapidModel::new(RapidId(7), "chair", OptimizationStatus::Done),
+            asked: Instant::now(),
+        };
+        events.rapid_seen(seen());
+        assert_eq!(events.take_waiting_rapids().len(), 1);
+        assert!(events.take_waiting_rapids().is_empty());
+        assert!(matches!(
+            events.take_rapid(RapidId(7)),
+            Some(SeenRapid::Taken)
+        ));
+        assert!(events.take_rapid(RapidId(7)).is_none());
+        events.queue.locked().events.clear();
+        events.rapid_seen(seen());
+        let taken = events.take_rapid(RapidId(7));
+        assert!(matches!(taken, Some(SeenRapid::Record(_))));
     }
 
     #[test]

@@ -40,13 +40,13 @@ mod texts;
 pub use config::OutboxConfig;
 pub use drafts::{
     AttributeChange, Deletions, DraftInfo, DraftKind, DraftPhase, Drafts, DrainReport, Entries,
-    EntryInfo, EntryKind, FileTransfer, LoneZip, OpenMode, Orphan, Orphans, Place, Renamed,
-    Replaced, SentEntry, SentRecord, StagedFile, TransferInfo, Uploads, process_of, program_of,
-    source_hash,
+    EntryInfo, EntryKind, FileTransfer, KnownModel, LoneZip, OpenMode, Orphan, Orphans, Place,
+    Renamed, Replaced, SentEntry, SentRecord, StagedFile, TransferInfo, Uploads, process_of,
+    program_of, source_hash,
 };
 pub use elsewhere::{unsent_in, waits_unsent};
 pub use error::{OutboxError, OutboxResult};
-pub use events::{OutboxEvent, SeenRecord};
+pub use events::{OutboxEvent, SeenRapid, SeenRecord};
 pub use failpoint::Failpoint;
 pub use ids::{Caller, DraftId, EntryId, JobFolder, Maker, OwnerFolder};
 pub use jobs::{
@@ -186,8 +186,14 @@ impl Outbox {
     }
 
     /// The same for [`OutboxEvent::RapidFound`].
-    pub fn take_seen_rapid(&self, rapid: RapidId) -> Option<SeenRecord<RapidModel>> {
+    pub fn take_seen_rapid(&self, rapid: RapidId) -> Option<SeenRapid> {
         self.owner.machines.foundation.events.take_rapid(rapid)
+    }
+
+    /// The records of rapid models whose [`OutboxEvent::RapidFound`] has not been received yet. The status of a job is never
+    /// ahead of them.
+    pub fn take_waiting_rapids(&self) -> Vec<SeenRecord<RapidModel>> {
+        self.owner.machines.foundation.events.take_waiting_rapids()
     }
 
     /// The files of drop folders.

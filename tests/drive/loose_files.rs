@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use assetfs::client::Priority;
 use assetfs::wire::{AssetId, source_note};
+use serde_json::Value;
 
 use crate::by_source::replace;
 use crate::support::account::{Account, MINIMAL_GLTF, Mounted};
@@ -53,6 +54,60 @@ async fn a_loose_file_with_other_bytes_is_the_next_version_also_of_what_another_
     assert!(third != first && third != second.to_string());
     apart.close().await;
     mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_file_that_two_machines_copy_in_one_after_the_other_is_one_more_version() {
+    let (account, mounted) = Account::mounted().await;
+    let (apart, _) = account.mount_apart(1, |_| {}).await;
+    let mut shown = vec!["chair".to_owned()];
+    let mut newest = String::new();
+    for (round, earlier) in [(0, 0), (1, 1), (2, 2)] {
+        send_again(&mounted, round).await;
+        newest = until_listed(&mounted, &shown).await;
+        until_noted(&mounted).await;
+        assert_eq!(until_listed(&apart, &shown).await, newest);
+        until_noted(&apart).await;
+
+        send_again(&apart, round).await;
+        until_sent(&apart).await;
+        assert_eq!(until_listed(&apart, &shown).await, newest);
+        assert_eq!(account.assets().await.len(), earlier + 1);
+        let read = apart.tree.read("/rawmodels/chair.gltf").await.unwrap();
+        assert_eq!(read.len(), MINIMAL_GLTF.len() + round);
+        shown.push(format!("chair~{newest}"));
+    }
+    let id = mounted
+        .tree
+        .xattr("/rawmodels/chair", "user.assetfs.id")
+        .await;
+    assert_eq!(id.unwrap(), newest);
+    apart.close().await;
+    mounted.close().await;
+}
+
+/// Waits until the machine has no draft.
+async fn until_sent(mounted: &Mounted) {
+    let is_empty = |text: &str| {
+        let status: Value = serde_json::from_str(text).unwrap();
+        status["drafts"].as_array().is_some_and(Vec::is_empty)
+    };
+    mounted.tree.until("/.assetfs/status.json", is_empty).await;
+}
+
+/// Waits until the machine knows the note on the model with the plain name.
+async fn until_noted(mounted: &Mounted) {
+    let end = Instant::now() + Duration::from_secs(30);
+    let source = "user.assetfs.source_hash";
+    while mounted
+        .tree
+        .xattr("/rawmodels/chair", source)
+        .await
+        .is_err()
+    {
+        assert!(Instant::now() < end, "there is no note");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// A model `chair` with this content that no drive has sent, with a note that its file is [`MINIMAL_GLTF`]; and a machine that

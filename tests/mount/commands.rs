@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::needs_fuse;
 use crate::support::{ASSETFS, Fixture, assetfs, exists, fails, run, shell, small_chair, text};
+use crate::ways::models::triangle_glb;
 
 #[test]
 fn status_shows_drafts_and_speaks_json() {
@@ -135,6 +136,22 @@ fn wait_fails_for_a_draft_that_cannot_go_without_help() {
         1,
     );
     assert!(said.contains("into a folder"), "{said}");
+}
+
+#[test]
+fn wait_of_a_model_waits_for_its_new_version_that_is_being_sent() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    for mark in ["first", "second", "third"] {
+        let model = triangle_glb(mark);
+        // As rsync does.
+        let part = fixture.path("rawmodels/.chair.glb.Ab12Cd");
+        fs::write(&part, &model).unwrap();
+        fs::rename(&part, fixture.path("rawmodels/chair.glb")).unwrap();
+        fixture.wait("rawmodels/chair");
+        let now = fs::read(fixture.path("rawmodels/chair/chair.glb"));
+        assert_eq!(now.unwrap(), model, "{mark}");
+    }
 }
 
 #[test]

@@ -10,18 +10,18 @@ use crate::drive::catalog::account::{mark_points_stale, room_changed};
 use crate::drive::catalog::change::Change;
 use crate::drive::catalog::listings::freshness::{is_listed, mark_stale};
 use crate::drive::catalog::listings::records::{
-    apply_names, name_anew, store_asset, store_rapid, take_over_names,
+    apply_names, name_anew, store_asset, take_over_names,
 };
 use crate::drive::catalog::listings::refresh_listing;
 use crate::drive::catalog::maps::store::rapid_ended;
 use crate::drive::catalog::models::{
-    mark_rapids_stale, refresh_asset, refresh_rapid, store_asset_detail, store_rapid_detail,
+    mark_rapids_stale, refresh_asset, refresh_rapid, store_asset_detail, store_seen_rapid,
 };
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::node::{Home, ListingKind, Model};
 use crate::locks::Locked;
 use crate::outbox::{
-    DraftId, DraftInfo, DraftKind, JobFolder, JobState, OutboxEvent, OwnerFolder, SeenRecord,
+    DraftId, DraftInfo, DraftKind, JobFolder, JobState, OutboxEvent, OwnerFolder, SeenRapid,
 };
 use crate::wire::{AssetId, BaseAsset, RapidId, UploadStatus};
 
@@ -197,25 +197,16 @@ pub(super) fn asset_moved(catalog: &Arc<Catalog>, asset: AssetId) {
 /// The same for a rapid model.
 fn rapid_found(catalog: &Arc<Catalog>, rapid: RapidId) {
     mark_stale(catalog, ListingKind::Jobs);
-    let changed = |catalog: &Catalog, source: Option<AssetId>| {
-        if let Some(source) = source {
-            mark_rapids_stale(catalog, source);
-        }
-    };
-    if let Some(SeenRecord { record, asked }) = catalog.outbox.take_seen_rapid(rapid) {
-        // The list of running jobs has less in it.
-        match record.optimization_status.is_final() {
-            true => store_rapid_detail(catalog, &record, asked),
-            false => store_rapid(catalog, &record, asked),
-        }
-        changed(catalog, catalog.rapid(rapid).and_then(|row| row.source));
-        return;
+    match catalog.outbox.take_seen_rapid(rapid) {
+        Some(SeenRapid::Record(seen)) => store_seen_rapid(catalog, &seen),
+        Some(SeenRapid::Taken) => {}
+        None => catalog.spawn(move |shared| async move {
+            let row = refresh_rapid(&shared, rapid, Duration::ZERO).await;
+            if let Some(source) = row.ok().and_then(|row| row.source) {
+                mark_rapids_stale(&shared, source);
+            }
+        }),
     }
-    catalog.spawn(move |shared| async move {
-        if let Ok(row) = refresh_rapid(&shared, rapid, Duration::ZERO).await {
-            changed(&shared, row.source);
-        }
-    });
 }
 
 fn job_changed(catalog: &Catalog, folder: &JobFolder, name: &str) {

@@ -20,6 +20,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::values::known::{KnownAsset, KnownRapid};
 use crate::drive::values::listing::Record as _;
 use crate::drive::values::node::ListingKind;
+use crate::outbox::SeenRecord;
 use crate::wire::secret::json_without_secrets;
 use crate::wire::{AssetId, BaseAsset, RapidId, RapidModel};
 
@@ -81,8 +82,8 @@ pub async fn known_asset(catalog: &Arc<Catalog>, asset: AssetId) -> DriveResult<
 
 /// A known optimized model, else requested: links need its name.
 pub async fn known_rapid(catalog: &Arc<Catalog>, rapid: RapidId) -> DriveResult<KnownRapid> {
-    let known = catalog.rapid(rapid);
-    match known {
+    store_waiting(catalog);
+    match catalog.rapid(rapid) {
         Some(row) => Ok(row),
         None => refresh_rapid(catalog, rapid, Duration::ZERO).await,
     }
@@ -90,6 +91,7 @@ pub async fn known_rapid(catalog: &Arc<Catalog>, rapid: RapidId) -> DriveResult<
 
 /// The optimized models of a source model.
 pub async fn rapids_of(catalog: &Arc<Catalog>, asset: AssetId) -> DriveResult<Vec<RapidId>> {
+    store_waiting(catalog);
     let refresh = catalog.config.refresh;
     let known = catalog.known().rapids_of.get(&asset).cloned();
     match &known {
@@ -139,6 +141,26 @@ fn keep_rapids_of(catalog: &Catalog, asset: AssetId, rapids: Vec<RapidId>) {
     known
         .rapids_of
         .insert(asset, (rapids, Some(Instant::now())));
+}
+
+/// The outbox is ahead of its events: what it has seen of results counts before their events are received.
+fn store_waiting(catalog: &Catalog) {
+    for seen in catalog.outbox.take_waiting_rapids() {
+        store_seen_rapid(catalog, &seen);
+    }
+}
+
+/// Stores the record of an optimized model that the outbox has seen.
+pub fn store_seen_rapid(catalog: &Catalog, seen: &SeenRecord<RapidModel>) {
+    let record = &seen.record;
+    // The list of running jobs has less in it.
+    match record.optimization_status.is_final() {
+        true => store_rapid_detail(catalog, record, seen.asked),
+        false => store_rapid(catalog, record, seen.asked),
+    }
+    if let Some(source) = catalog.rapid(record.id).and_then(|row| row.source) {
+        mark_rapids_stale(catalog, source);
+    }
 }
 
 /// Stores the detail record of a source model from a request that began at `asked`.

@@ -13,6 +13,7 @@ use crate::drive::values::known::{KnownAsset, KnownRapid};
 use crate::drive::values::listing::{Changes, Record as _};
 use crate::drive::values::names::{ends_in_id, safe_name};
 use crate::drive::values::node::ListingKind;
+use crate::outbox::KnownModel;
 use crate::wire::{AllVersions, AssetId, UploadStatus};
 
 /// `here` are the pairs of old and new that this machine recorded.
@@ -62,7 +63,7 @@ pub fn asset_with_source(catalog: &Catalog, hash: &str) -> Option<AssetId> {
 }
 
 /// The oldest complete model with this name on the service whose note has the checksum `hash`, without those that were replaced.
-pub fn model_like(catalog: &Catalog, name: &str, hash: &str) -> Option<AssetId> {
+pub fn model_like(catalog: &Catalog, name: &str, hash: &str) -> Option<KnownModel> {
     let known = catalog.known();
     let same = complete_with_source(&known, hash);
     let mut same = same
@@ -70,9 +71,14 @@ pub fn model_like(catalog: &Catalog, name: &str, hash: &str) -> Option<AssetId> 
         .peekable();
     // Most drafts have files that no model has.
     same.peek()?;
-    let replaced = replaced_models(catalog, &known);
+    let all = all_versions(&known, catalog.outbox.uploads().replacements());
+    let replaced = all.replaced(|version| known.assets.row(version.0).is_some());
     let present = same.filter(|row| !replaced.contains_key(&row.id));
-    present.map(|row| row.id).min()
+    let asset = present.map(|row| row.id).min()?;
+    Some(KnownModel {
+        asset,
+        before: all.before(asset).collect(),
+    })
 }
 
 /// The complete models whose note has the checksum `hash`.

@@ -36,7 +36,7 @@ pub use info::{
 pub use lone_zip::LoneZip;
 pub use memory::FateListener;
 pub use ops::Drafts;
-pub use parts::DraftParts;
+pub use parts::{DraftParts, KnownModel};
 pub use process::{process_of, program_of};
 pub use record::{DraftRecord, Target, UploadRecord};
 pub use sent::{SentEntry, SentRecord, source_hash};

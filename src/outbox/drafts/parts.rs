@@ -34,7 +34,15 @@ const MAX_FILE_BYTES_OFFLINE: u64 = 1 << 40;
 const UNKNOWN: u64 = u64::MAX;
 
 /// Finds the complete model of the account with this name and files with this checksum, without a request.
-pub type KnownModel = dyn Fn(&str, &ContentHash) -> Option<AssetId> + Send + Sync;
+pub type KnownModels = dyn Fn(&str, &ContentHash) -> Option<KnownModel> + Send + Sync;
+
+/// A model of the account that has not been replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownModel {
+    pub asset: AssetId,
+    /// Its earlier versions, the latest first.
+    pub before: Vec<AssetId>,
+}
 
 pub type DraftParts = Machine<DraftsMemory, DraftTools>;
 
@@ -52,7 +60,7 @@ pub struct DraftTools {
     /// Limits how many files are sent at once.
     pub puts: Semaphore,
     /// Set by the drive, which has the list of models.
-    pub known_model: OnceLock<Box<KnownModel>>,
+    pub known_models: OnceLock<Box<KnownModels>>,
     /// Bytes that the account has left, as far as known.
     storage_left: AtomicU64,
     /// What uploads may still start to send without another look at the account.
@@ -107,7 +115,7 @@ impl DraftParts {
                 ..SettleTimes::scaled(config.settle)
             },
             puts: Semaphore::new(config.parallel_puts.max(1)),
-            known_model: OnceLock::new(),
+            known_models: OnceLock::new(),
             staging,
             settle_wake: Notify::new(),
             discard_wake: Notify::new(),

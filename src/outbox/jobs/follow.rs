@@ -175,6 +175,11 @@ async fn end(
     seen: Option<SeenRecord<RapidModel>>,
 ) -> OutboxResult<()> {
     let tag = tag.to_owned();
+    // Whoever sees the job done then finds the files of its result.
+    let has_record = seen.is_some();
+    if let Some(seen) = seen {
+        parts.events.rapid_seen(seen);
+    }
     parts
         .record(JobRecord::Ended {
             tag: tag.clone(),
@@ -187,9 +192,8 @@ async fn end(
         memory.obstacles.remove(&tag);
     }
     parts.report_submission(&tag);
-    match seen {
-        Some(seen) => parts.events.rapid_seen(seen),
-        None => parts.events.send(OutboxEvent::RapidFound(rapid)),
+    if !has_record {
+        parts.events.send(OutboxEvent::RapidFound(rapid));
     }
     Ok(())
 }
@@ -228,7 +232,7 @@ async fn reason(parts: &JobParts, model: &RapidModel) -> String {
 /// Gives a result the name of a text that was not sent with its request: another text with the same content was, this text was
 /// before it had another content, or an earlier version has sent it. True if it has the name.
 async fn name_result(parts: &Arc<JobParts>, job: JobKey, asset: AssetId, rapid: RapidId) -> bool {
-    let call = move_name(parts, text_stem(&job.name), asset, rapid);
+    let call = move_name(parts, &job, asset, rapid);
     match parts.tasks.until_closed(call).await {
         Some(Ok(()) | Err(ClientError::NotFound { .. })) => {}
         Some(Err(error)) if Effect::of(&error) == Effect::Refused => {
@@ -248,7 +252,7 @@ async fn name_result(parts: &Arc<JobParts>, job: JobKey, asset: AssetId, rapid: 
     let recorded = {
         let mut memory = parts.memory();
         // The text may belong to another result by now.
-        if !memory.book.unnamed().contains(&(job.clone(), asset, rapid)) {
+        if !memory.book.is_unnamed(&job, asset, rapid) {
             return false;
         }
         let is_named = true;
@@ -273,16 +277,21 @@ async fn report_tags(parts: &JobParts, rapid: RapidId) {
 /// and this one is what the text asks for now.
 async fn move_name(
     parts: &JobParts,
-    name: &str,
+    job: &JobKey,
     asset: AssetId,
     rapid: RapidId,
 ) -> Result<(), ClientError> {
     let rapids = parts.client.rapids();
+    let name = text_stem(&job.name);
     let note = name_note(name);
     rapids
         .add_tags_at(rapid, std::slice::from_ref(&note), Priority::Background)
         .await?;
     let models = tagged_models(parts, asset, Priority::Background).await?;
+    // A text that was changed meanwhile may have been sent, and its result be one of the newer ones.
+    if !parts.memory().book.is_unnamed(job, asset, rapid) {
+        return Ok(());
+    }
     for (newer, tag) in models.with(&note).filter(|(it, _)| it.id > rapid) {
         let former = [former_name_note(name)];
         let marked = rapids.add_tags_at(newer.id, &former, Priority::Background);

@@ -1,5 +1,5 @@
 //! Sending drafts: the files to send ([`manifest`]), their bytes ([`body`]), the planner ([`plan`]), the executor
-//! ([`run`]) with its steps ([`start`], which needs [`room`] in the account, [`put`] and [`import`]), its link to the draft ([`link`]) and the signed URLs
+//! ([`run`]) with its steps ([`start`], which needs [`room`] in the account or can [`join`] a model that is there, [`put`] and [`import`]), its link to the draft ([`link`]) and the signed URLs
 //! ([`urls`]), the comparison at the end ([`verify`]), deleting unwanted assets ([`discard`]) and assets that the user
 //! deletes ([`deletion`]), commands ([`ops`], [`drain`], [`orphans`], [`version`]), and the speed ([`rate`]). The
 //! journal stores URLs encrypted ([`seal`]).
@@ -11,6 +11,7 @@ pub mod discard;
 pub mod drain;
 mod import;
 pub mod info;
+mod join;
 mod link;
 pub mod manifest;
 pub mod note;

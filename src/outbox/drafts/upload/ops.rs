@@ -12,7 +12,7 @@ use crate::outbox::drafts::draft::{Draft, Stage};
 use crate::outbox::drafts::info::DraftPhase;
 use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::open::open_file;
-use crate::outbox::drafts::parts::{DraftParts, KnownModel};
+use crate::outbox::drafts::parts::{DraftParts, KnownModels};
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::drafts::remove::remove_draft_if;
 use crate::outbox::drafts::sent::{SentEntry, SentRecord};
@@ -49,10 +49,11 @@ pub struct Uploads {
 }
 
 impl Uploads {
-    /// From now on, a loose file is not sent if the account has a model with its name and bytes: it becomes that model. `known`
-    /// finds the model; no lock is held while it is called. Further calls change nothing.
-    pub fn join_known_models(&self, known: Box<KnownModel>) {
-        let _ = self.parts.own.known_model.set(known);
+    /// From now on, a loose file is not sent if the account has a model with its name and bytes: it becomes that model, also
+    /// if it is the next version here and another machine has sent it. `known` finds the model; no lock is held while it is
+    /// called. Further calls change nothing.
+    pub fn join_known_models(&self, known: Box<KnownModels>) {
+        let _ = self.parts.own.known_models.set(known);
     }
 
     /// Removes a draft, or the staged copy of a failed import together with its asset. A complete asset is never

@@ -4,17 +4,14 @@ use crate::backoff::Backoff;
 use crate::client::ClientError;
 use crate::outbox::drafts::activity::Trouble;
 use crate::outbox::drafts::draft::{AssetOrigin, Draft, StartKey};
-use crate::outbox::drafts::info::DraftKind;
 use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::record::UploadRecord;
-use crate::outbox::drafts::sent::source_hash;
 use crate::outbox::drafts::settle::readiness::DraftFacts;
 use crate::outbox::drafts::settle::{facts, look, readiness};
 use crate::outbox::drafts::upload::link::{DraftLink, Flow};
 use crate::outbox::drafts::upload::manifest::Manifest;
 use crate::outbox::drafts::upload::room;
 use crate::outbox::drafts::upload::urls::{self, ObjectUrls};
-use crate::outbox::drafts::upload::verify::{self, Comparison};
 use crate::outbox::effect::Effect;
 use crate::outbox::error::OutboxResult;
 use crate::outbox::failpoint;
@@ -25,12 +22,12 @@ use crate::outbox::staging::ContentHash;
 use crate::wire::{AssetId, StartUpload, UploadStarted};
 
 /// An upload that is about to be started.
-struct Start {
-    attempt: u64,
+pub(super) struct Start {
+    pub(super) attempt: u64,
     /// The token of its idempotency key.
     token: String,
     /// By which other machines that send the same find the upload.
-    join_key: Option<String>,
+    pub(super) join_key: Option<String>,
     manifest: Manifest,
 }
 
@@ -68,7 +65,11 @@ fn token_for(memory: &DraftsMemory, draft: DraftId) -> String {
 }
 
 /// The join key of a start, unless another draft of this machine sends the same: two copies here stay two models.
-fn join_key_for(memory: &DraftsMemory, id: DraftId, manifest: &Manifest) -> Option<String> {
+pub(super) fn join_key_for(
+    memory: &DraftsMemory,
+    id: DraftId,
+    manifest: &Manifest,
+) -> Option<String> {
     let drafts = &memory.state.drafts;
     let replaces = drafts.get(&id)?.replaces.as_ref();
     let key = manifest.join_key(replaces.map(|replaced| replaced.asset));
@@ -82,7 +83,7 @@ fn join_key_for(memory: &DraftsMemory, id: DraftId, manifest: &Manifest) -> Opti
 
 /// True for an asset that this machine has already sent, or that is about to be deleted for good: a new upload is never
 /// mistaken for it.
-fn is_taken(memory: &DraftsMemory, asset: AssetId) -> bool {
+pub(super) fn is_taken(memory: &DraftsMemory, asset: AssetId) -> bool {
     let state = &memory.state;
     let is_discarded = state.discards.contains(&asset) && !state.shared_discards.contains(&asset);
     let mut begun = state.drafts.values().filter_map(Draft::begun_asset);
@@ -120,7 +121,7 @@ impl Starter<'_> {
             Err(None) => return Ok(Flow::End),
             Err(Some(reason)) => return self.link.fail(reason).await,
         };
-        let known = self.known_model().await;
+        let known = self.known_model().await?;
         let room = match &known {
             Some(_) => None,
             None => match room::take(self.link).await {
@@ -219,65 +220,6 @@ impl Starter<'_> {
         Ok(Some(start))
     }
 
-    /// A complete model of the account with the name and the bytes of a loose file, and the draft's join key. `None` for a model
-    /// that this machine has sent, because a second copy is intended then, for a new version, and for a folder: its draft has
-    /// the plain name here already, so the model that is listed beside it would keep its name with the id.
-    async fn known_model(&self) -> Option<(AssetId, String)> {
-        let parts = self.link.parts();
-        let known = parts.own.known_model.get()?;
-        let (manifest, key) = {
-            let memory = parts.memory();
-            let draft = memory.state.drafts.get(&self.link.draft())?;
-            let manifest = facts::manifest_of(&memory, draft);
-            let is_new = draft.kind == DraftKind::LooseFile && draft.replaces.is_none();
-            let may_join = *self.joining == Joining::Allowed && is_new;
-            let key = join_key_for(&memory, self.link.draft(), &manifest).filter(|_| may_join)?;
-            (manifest, key)
-        };
-        let asset = known(&manifest.model_name, &source_hash(&manifest.contents()))?;
-        if is_taken(&parts.memory(), asset) {
-            return None;
-        }
-        // Anybody may write a note, and the list may be old: the draft is sent if the files are others, or gone.
-        let compared = verify::compare(parts, &manifest, asset);
-        let compared = parts
-            .tasks
-            .until_closed(self.link.in_turn(compared))
-            .await?;
-        match compared {
-            Ok(Comparison::Same) => Some((asset, key)),
-            other => {
-                tracing::info!(
-                    asset = asset.0,
-                    ?other,
-                    "not joined, although its note says that it has the same files"
-                );
-                None
-            }
-        }
-    }
-
-    /// Records that the draft joins `asset`, unless the draft has changed or another one has taken the asset meanwhile. The
-    /// upload goes on as one that another machine has begun.
-    async fn join(&self, start: &Start, (asset, key): (AssetId, String)) -> OutboxResult<Flow> {
-        let parts = self.link.parts();
-        if start.join_key.as_ref() != Some(&key) || is_taken(&parts.memory(), asset) {
-            self.record_refusal(start).await?;
-            return Ok(Flow::Again);
-        }
-        parts
-            .record(UploadRecord::Started {
-                draft: self.link.draft(),
-                attempt: start.attempt,
-                asset,
-                urls: None,
-                origin: AssetOrigin::Joined,
-            })
-            .await?;
-        parts.own.discard_wake.notify_one();
-        Ok(Flow::Again)
-    }
-
     async fn record_start(&mut self, start: &Start, reply: UploadStarted) -> OutboxResult<Flow> {
         let origin = AssetOrigin::of(reply.joined.filter(|_| start.join_key.is_some()));
         if origin == AssetOrigin::Joined && is_taken(&self.link.parts().memory(), reply.id) {
@@ -337,7 +279,7 @@ impl Starter<'_> {
             .await
     }
 
-    async fn record_refusal(&self, start: &Start) -> OutboxResult<()> {
+    pub(super) async fn record_refusal(&self, start: &Start) -> OutboxResult<()> {
         self.link
             .parts()
             .record(UploadRecord::StartRefused {

@@ -21,6 +21,14 @@ impl JobBook {
             .collect()
     }
 
+    /// True as long as this is the result of the text, and does not carry its name.
+    pub fn is_unnamed(&self, job: &JobKey, asset: AssetId, rapid: RapidId) -> bool {
+        let unnamed = self.unnamed();
+        unnamed
+            .iter()
+            .any(|(key, model, result)| (key, *model, *result) == (job, asset, rapid))
+    }
+
     /// The tag of the latest request of a text for one asset.
     pub fn sent_before(&self, asset: AssetId, text_hash: ContentHash) -> Option<&String> {
         let submissions = self.submissions.iter();
