@@ -1,6 +1,6 @@
 //! Loose files that a tool copies in again by renaming a new file over them, as `rsync` does.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use assetfs::client::Priority;
 use assetfs::wire::{AssetId, source_note};
@@ -53,6 +53,40 @@ async fn a_loose_file_with_other_bytes_is_the_next_version_also_of_what_another_
     assert_eq!(until_listed(&apart, &shown).await, third);
     assert!(third != first && third != second.to_string());
     apart.close().await;
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_was_only_touched_has_its_new_time_so_that_the_next_run_of_rsync_copies_nothing()
+ {
+    let (account, mounted) = Account::mounted().await;
+    send_again(&mounted, 0).await;
+    let status = "/rawmodels/chair/.assetfs/status";
+    mounted.tree.until_status(status, "complete").await;
+    let touched = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    let (part, file) = ("/rawmodels/.chair.gltf.Ab12Cd", "/rawmodels/chair.gltf");
+    mounted.tree.write(part, MINIMAL_GLTF).await.unwrap();
+    mounted.tree.set_mtime(part, touched).await.unwrap();
+    mounted.tree.rename(part, file).await.unwrap();
+    let inside = "/rawmodels/chair/chair.gltf";
+    for path in [file, inside] {
+        assert_eq!(
+            mounted.tree.stat(path).await.unwrap().mtime,
+            touched,
+            "{path}"
+        );
+    }
+    assert_eq!(account.assets().await.len(), 1);
+    mounted.close().await;
+
+    let mounted = account.mount().await;
+    for path in [file, inside] {
+        assert_eq!(
+            mounted.tree.stat(path).await.unwrap().mtime,
+            touched,
+            "{path}"
+        );
+    }
     mounted.close().await;
 }
 

@@ -188,9 +188,12 @@ fn a_text_that_somebody_wrote_is_kept_under_another_name() {
     let typed = "{\"limits\": {\"faces\": {\"percentage\": 30}},\n \"tags\": [\"mine\"]}\n";
     fs::write(optimize(&fixture).join("half.json"), typed).unwrap();
     fixture.wait("rawmodels/chair/optimize/half.json");
+    let mut said = Vec::new();
     for percentage in [50, 10, 50] {
         keep_faces(&fixture, percentage);
-        run(&mut assetfs(&fixture, SYNC));
+        let output = assetfs(&fixture, SYNC).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        said.push(text(&output.stderr).contains("it is kept as "));
         fixture.wait("rawmodels/chair/optimize/half.json");
         let ours = fs::read_to_string(optimize(&fixture).join("half.json")).unwrap();
         assert_eq!(
@@ -198,6 +201,7 @@ fn a_text_that_somebody_wrote_is_kept_under_another_name() {
             preset(percentage)
         );
     }
+    assert_eq!(said, [true, false, false]);
     let texts = file_names(&optimize(&fixture));
     let texts: Vec<&String> = texts.iter().filter(|it| it.ends_with(".json")).collect();
     let [kept, own] = &texts[..] else {

@@ -13,6 +13,7 @@ use crate::cli::chosen_preset::{self, Config};
 use crate::cli::exit::WrongUse;
 use crate::cli::files;
 use crate::cli::mounted;
+use crate::fuse::shell_quoted;
 
 /// One of the presets that every model is optimized with.
 #[derive(Debug, Clone)]
@@ -204,7 +205,13 @@ fn keep_typed(text: &Path) -> Result<()> {
             Ok(other) if other == typed => return Ok(()),
             Ok(_) => {}
             Err(error) if error.kind() == NotFound => {
-                return fs::write(kept, typed).with_context(cannot);
+                fs::write(&kept, typed).with_context(cannot)?;
+                eprintln!(
+                    "{}: no command of this program wrote it, so it is kept as {}",
+                    shell_quoted(text),
+                    shell_quoted(Path::new(&kept))
+                );
+                return Ok(());
             }
             Err(error) => return Err(error).with_context(cannot),
         }

@@ -40,6 +40,7 @@ pub fn rename_over_beside(
     }
     let flushed = mount.outbox().entries().flushed_len_and_hash(draft, entry);
     if flushed.is_some_and(|new| Some(new) == standing.len_and_hash(mount)) {
+        take_time_over(mount, (draft, entry), standing);
         match from {
             outbox::Place::Top(_) => mount.outbox().drafts().remove(draft)?,
             // The other files of that draft stay.
@@ -76,6 +77,18 @@ pub fn rename_over_beside(
         .unwrap_or(replaced);
     let renamed = drafts.rename_to_version(from, name, &replaced, caller)?;
     Ok(RenamedOver::Other(renamed))
+}
+
+/// Gives the file of an asset the time of a copy with the same bytes.
+fn take_time_over(mount: &Mount, (draft, entry): (DraftId, EntryId), standing: DraftEntry) {
+    let asset = mount.catalog().asset_of_draft(standing.draft);
+    let copy = mount.outbox().entries().get(draft, entry);
+    if let (Some(asset), Some(copy)) = (asset, copy) {
+        let uploads = mount.outbox().uploads();
+        if let Err(error) = uploads.copied_again(asset, standing.entry, copy.mtime) {
+            tracing::debug!(%asset, %error, "a file keeps its earlier time");
+        }
+    }
 }
 
 /// What the next version of an uploaded loose file replaces. Until the model is complete and the service has its files,

@@ -197,6 +197,12 @@ pub enum UploadRecord {
     Verified { draft: DraftId },
     /// An asset has the tags that say what it was made of, or the service takes none.
     Noted { asset: AssetId },
+    /// A file that was sent was copied in again with the same bytes, and has this time there.
+    CopiedAgain {
+        asset: AssetId,
+        entry: EntryId,
+        mtime: Moment,
+    },
     /// A DELETE request for an asset is about to be sent, whether the asset was made here or elsewhere.
     DeletionSent { asset: AssetId },
     /// The asset was not deleted, and the caller got an error.

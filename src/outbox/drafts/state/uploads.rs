@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::outbox::drafts::draft::{AssetOrigin, Attempt, OpenStart, Stage, StartKey};
 use crate::outbox::drafts::record::UploadRecord;
 use crate::outbox::drafts::state::{Applied, DraftsMismatch, DraftsState, ModelFate};
-use crate::outbox::ids::DraftId;
+use crate::outbox::ids::{DraftId, EntryId};
+use crate::outbox::moment::Moment;
 use crate::wire::AssetId;
 
 impl DraftsState {
@@ -73,6 +74,7 @@ impl DraftsState {
             }
             UploadRecord::Discarded { .. }
             | UploadRecord::Noted { .. }
+            | UploadRecord::CopiedAgain { .. }
             | UploadRecord::DeletionSent { .. }
             | UploadRecord::DeletionRefused { .. }
             | UploadRecord::AssetGone { .. }
@@ -102,6 +104,11 @@ impl DraftsState {
                     Arc::make_mut(record).is_noted = true;
                 }
             }
+            UploadRecord::CopiedAgain {
+                asset,
+                entry,
+                mtime,
+            } => self.copied_again(*asset, *entry, *mtime),
             UploadRecord::DeletionSent { asset } => {
                 self.deletions.insert(*asset);
             }
@@ -115,6 +122,21 @@ impl DraftsState {
             _ => unreachable!("is about a draft"),
         }
         Ok(())
+    }
+
+    fn copied_again(&mut self, asset: AssetId, entry: EntryId, mtime: Moment) {
+        let record = self.sent.get_mut(&asset).map(Arc::make_mut);
+        let mut sent = record.into_iter().flat_map(|record| &mut record.entries);
+        if let Some(sent) = sent.find(|sent| sent.id == entry) {
+            sent.mtime = mtime.into();
+        }
+        // The staged copy may still be kept.
+        let kept = self
+            .draft_of(asset)
+            .and_then(|kept| self.draft_mut(kept).ok());
+        if let Some(node) = kept.and_then(|kept| kept.tree.node_mut(entry).ok()) {
+            node.attributes.mtime = mtime;
+        }
     }
 
     fn start_sent(&mut self, record: &UploadRecord) -> Applied {

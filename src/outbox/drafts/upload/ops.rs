@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use assetfs_formats::number_text;
 
@@ -232,6 +232,27 @@ impl Uploads {
     /// The record of what was sent for an asset. Kept as long as the asset exists.
     pub fn sent_record(&self, asset: AssetId) -> Option<Arc<SentRecord>> {
         self.parts.memory().state.sent.get(&asset).cloned()
+    }
+
+    /// A file of an asset was copied in again with the same bytes and this time. Tools that compare times find it unchanged
+    /// then. Durable within a second.
+    pub fn copied_again(
+        &self,
+        asset: AssetId,
+        entry: EntryId,
+        mtime: SystemTime,
+    ) -> OutboxResult<()> {
+        let mut memory = self.parts.memory();
+        let record = memory.state.sent.get(&asset);
+        let sent = record.and_then(|record| record.entries.iter().find(|sent| sent.id == entry));
+        if sent.is_some_and(|sent| sent.mtime != mtime) {
+            memory.record(UploadRecord::CopiedAgain {
+                asset,
+                entry,
+                mtime: mtime.into(),
+            })?;
+        }
+        Ok(())
     }
 
     /// All such records.
