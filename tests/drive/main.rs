@@ -26,6 +26,7 @@ mod mutate;
 mod mutated_replies;
 mod names;
 mod offline;
+mod overwriting;
 mod presets;
 mod refusals;
 mod refused_by_service;

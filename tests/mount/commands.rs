@@ -144,10 +144,17 @@ fn wait_of_a_model_waits_for_its_new_version_that_is_being_sent() {
     let fixture = Fixture::new();
     for mark in ["first", "second", "third"] {
         let model = triangle_glb(mark);
-        // As rsync does.
-        let part = fixture.path("rawmodels/.chair.glb.Ab12Cd");
-        fs::write(&part, &model).unwrap();
-        fs::rename(&part, fixture.path("rawmodels/chair.glb")).unwrap();
+        let file = fixture.path("rawmodels/chair.glb");
+        if mark == "second" {
+            // As rsync does.
+            let part = fixture.path("rawmodels/.chair.glb.Ab12Cd");
+            fs::write(&part, &model).unwrap();
+            fs::rename(&part, &file).unwrap();
+        } else {
+            let local = fixture.scratch.path().join("chair.glb");
+            fs::write(&local, &model).unwrap();
+            run(Command::new("cp").arg(&local).arg(&file));
+        }
         fixture.wait("rawmodels/chair");
         let now = fs::read(fixture.path("rawmodels/chair/chair.glb"));
         assert_eq!(now.unwrap(), model, "{mark}");

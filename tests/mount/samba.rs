@@ -61,6 +61,26 @@ fn a_model_that_is_copied_in_by_smb_is_sent_and_a_refusal_has_its_sentence() {
 }
 
 #[test]
+fn a_changed_loose_file_that_is_copied_over_itself_by_smb_is_the_next_version() {
+    needs_fuse!();
+    needs_root!();
+    for program in PROGRAMS {
+        needs_program!(program);
+    }
+    let fixture = Fixture::with(&[], &["--allow-other"]);
+    let smbd = share(&fixture);
+    let glb = fixture.scratch.path().join("chair.glb");
+    for number in 1..4 {
+        fs::write(&glb, numbered_glb(number)).unwrap();
+        let said = client(&smbd, &format!("put {} rawmodels/chair.glb", glb.display()));
+        assert!(!said.contains("NT_STATUS"), "{number}: {said}");
+        fixture.wait("rawmodels/chair");
+        let now = fs::read(fixture.path("rawmodels/chair/chair.glb")).unwrap();
+        assert!(now == numbered_glb(number), "{number}");
+    }
+}
+
+#[test]
 fn a_configuration_is_written_where_it_is_asked_for_and_over_no_other_file() {
     needs_fuse!();
     let fixture = Fixture::new();

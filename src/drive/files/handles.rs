@@ -12,6 +12,7 @@ use bytes::Bytes;
 
 use super::control::ControlBuffer;
 use super::folder::OpenFolder;
+use super::overwrite::Overwrite;
 use super::recopy::RecopyCheck;
 use super::text::TextBuffer;
 use crate::drive::archive::MemberFile;
@@ -51,6 +52,8 @@ pub enum Body {
     Events(EventReader),
     /// A file of an asset that is written again and compared.
     Again(Box<RecopyCheck>),
+    /// A loose file of an asset, whose new content is the next version of the model.
+    Overwrite(Box<Overwrite>),
 }
 
 #[derive(Default)]

@@ -5,5 +5,6 @@ pub(super) mod ahead;
 pub(super) mod control;
 pub(super) mod folder;
 pub(super) mod handles;
+pub(super) mod overwrite;
 pub(super) mod recopy;
 pub(super) mod text;

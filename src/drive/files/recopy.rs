@@ -28,9 +28,15 @@ struct Seen {
 impl RecopyCheck {
     /// `None` if writes cannot be compared.
     fn of(sent: SentEntry, path: String, flags: OpenFlags) -> Option<RecopyCheck> {
-        if !can_be_compared(&sent, flags) {
-            return None;
-        }
+        can_be_compared(&sent, flags).then(|| RecopyCheck::new(sent, path))?
+    }
+
+    /// `None` if it is not known what was sent.
+    pub fn of_sent(tree: &Tree, entry: DraftEntry) -> Option<RecopyCheck> {
+        RecopyCheck::new(entry.sent(tree)?, entry.path(tree))
+    }
+
+    fn new(sent: SentEntry, path: String) -> Option<RecopyCheck> {
         let seen = Seen {
             hash: ContentHasher::default(),
             differs: false,

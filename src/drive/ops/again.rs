@@ -80,7 +80,7 @@ pub fn rename_over_beside(
 }
 
 /// Gives the file of an asset the time of a copy with the same bytes.
-fn take_time_over(mount: &Mount, (draft, entry): (DraftId, EntryId), standing: DraftEntry) {
+pub fn take_time_over(mount: &Mount, (draft, entry): (DraftId, EntryId), standing: DraftEntry) {
     let asset = mount.catalog().asset_of_draft(standing.draft);
     let copy = mount.outbox().entries().get(draft, entry);
     if let (Some(asset), Some(copy)) = (asset, copy) {

@@ -8,6 +8,7 @@ use crate::drive::files::handles::{Body, OpenFile};
 use crate::drive::mount::Mount;
 use crate::drive::places::{Lifetime, Node, file, folder, removed_entry};
 use crate::drive::posix::{Attributes, Entry, Fh, FileKind, Ino};
+use crate::outbox::StagedFile;
 
 /// How long the kernel may use a name and its attributes without asking again. The kernel is never notified of a change:
 /// a notification waits for the lock of the folder, which a program may hold until the drive answers it. If the drive is
@@ -61,6 +62,7 @@ fn open_size(open: &OpenFile) -> Option<u64> {
         | Body::Control(_)
         | Body::Events(_)
         | Body::Again(_) => None,
+        Body::Overwrite(of) => of.file().map(StagedFile::size),
     }
 }
 
@@ -84,6 +86,7 @@ fn removed_attributes(mount: &Mount, ino: Ino, node: &Node) -> Option<Attributes
         Body::Remote(remote) => remote.size(),
         Body::Member(member) => member.size(),
         Body::Spool(spool) => spool.len(),
+        Body::Overwrite(of) => of.file().map_or(0, StagedFile::size),
         Body::Control(_) | Body::Events(_) | Body::Again(_) => 0,
     };
     Some(removed(file(mount, size, SystemTime::now())))

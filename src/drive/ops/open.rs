@@ -17,6 +17,7 @@ use crate::drive::mount::Mount;
 use crate::drive::ops::again::is_frozen;
 use crate::drive::ops::attributes::entry;
 use crate::drive::ops::create::{check_new_name, create_new};
+use crate::drive::ops::overwrite::open_overwrite;
 use crate::drive::ops::remove::{removed_file, unhide};
 use crate::drive::places::{Contents, DraftEntry, Node, child, refusals};
 use crate::drive::posix::{Access, Caller, Ino, OpenFlags, Opened, OpenedMode};
@@ -131,6 +132,9 @@ async fn open_entry(
 ) -> DriveResult<(Body, OpenedMode)> {
     let DraftEntry { draft, entry } = of;
     if flags.access.writes() && is_frozen(mount, draft) {
+        if let Some(overwrite) = open_overwrite(mount, of, flags, caller).await? {
+            return Ok((Body::Overwrite(Box::new(overwrite)), OpenedMode::Direct));
+        }
         let same = same_bytes(mount, of, flags);
         let home = || mount.catalog().home_path(Home::Made(draft));
         let same = same.ok_or_else(|| refusals::frozen_asset(&home()))?;
@@ -163,7 +167,10 @@ pub(super) fn staged_mode(flags: OpenFlags) -> OpenedMode {
     }
 }
 
-async fn open_sent(mount: &Arc<Mount>, of: DraftEntry) -> DriveResult<(Body, OpenedMode)> {
+pub(super) async fn open_sent(
+    mount: &Arc<Mount>,
+    of: DraftEntry,
+) -> DriveResult<(Body, OpenedMode)> {
     let asset = mount
         .catalog()
         .asset_of_draft(of.draft)
@@ -272,6 +279,7 @@ async fn open_source_zip(tree: &Arc<Tree>, home: Home) -> DriveResult<Spool> {
 pub fn staged(open: &OpenFile) -> Option<&StagedFile> {
     match &open.body {
         Body::Staged(staged) => Some(staged),
+        Body::Overwrite(of) => of.file(),
         _ => None,
     }
 }

@@ -22,8 +22,23 @@ pub async fn read(mount: &Arc<Mount>, fh: Fh, offset: u64, len: u32) -> DriveRes
     if open.flags.access == Access::Write {
         return Err(DriveError::BadHandle);
     }
-    match &open.body {
+    let body = match &open.body {
+        // Until it is emptied.
+        Body::Overwrite(of) if of.file().is_none() => {
+            of.old.as_ref().ok_or(DriveError::BadHandle)?
+        }
+        body => body,
+    };
+    read_body(mount, body, offset, len).await
+}
+
+async fn read_body(mount: &Arc<Mount>, body: &Body, offset: u64, len: u32) -> DriveResult<Bytes> {
+    match body {
         Body::Staged(staged) => read_staged(staged, offset, len),
+        Body::Overwrite(of) => match of.file() {
+            Some(file) => read_staged(file, offset, len),
+            None => Err(DriveError::BadHandle),
+        },
         Body::Remote(remote) if remote.begins() => {
             mount.ahead().read_began(remote);
             read_remote(mount, remote, offset, len).await

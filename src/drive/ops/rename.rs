@@ -88,21 +88,18 @@ async fn rename_draft_entry(
     let source = child(mount, from, name).await?;
     source.check_movable(mount)?;
     check_target(mount, to, target_in, new_name, &source).await?;
+    if target_in == Container::Drafts && !noreplace {
+        if let Some(standing) = file_beside(mount, new_name) {
+            let uploads = mount.outbox().uploads();
+            uploads.until_checked(standing.draft).await;
+        }
+        return rename_to_name(mount, (&source, &place(source_in, name)), new_name, caller);
+    }
     if target_in == Container::Drafts
         && RawModels::open_draft(mount, new_name).is_none()
-        && let Some(standing) = file_beside(mount, new_name)
+        && file_beside(mount, new_name).is_some()
     {
-        if noreplace {
-            return Err(DriveError::Exists);
-        }
-        let moved = (&source, &place(source_in, name));
-        return match rename_over_beside(mount, moved, new_name, standing, &caller.for_outbox())? {
-            RenamedOver::Same => Ok(()),
-            RenamedOver::Other(renamed) => {
-                relocate(mount, &source, renamed);
-                Ok(())
-            }
-        };
+        return Err(DriveError::Exists);
     }
     let (from, to) = (place(source_in, name), place(target_in, new_name));
     let renamed = mount
@@ -110,6 +107,34 @@ async fn rename_draft_entry(
         .drafts()
         .rename(&from, &to, noreplace, &caller.for_outbox())?;
     relocate(mount, &source, renamed);
+    Ok(())
+}
+
+/// Moves a draft or one of its entries to a name in `rawmodels/`, also to that of a loose file that was uploaded.
+pub fn rename_to_name(
+    mount: &Mount,
+    (source, from): (&Node, &outbox::Place),
+    new_name: &str,
+    caller: &Caller,
+) -> DriveResult<()> {
+    let caller = caller.for_outbox();
+    let beside = match RawModels::open_draft(mount, new_name) {
+        Some(_) => None,
+        None => file_beside(mount, new_name),
+    };
+    let renamed = match beside {
+        Some(standing) => {
+            match rename_over_beside(mount, (source, from), new_name, standing, &caller)? {
+                RenamedOver::Same => return Ok(()),
+                RenamedOver::Other(renamed) => renamed,
+            }
+        }
+        None => {
+            let to = outbox::Place::Top(new_name.to_owned());
+            mount.outbox().drafts().rename(from, &to, false, &caller)?
+        }
+    };
+    relocate(mount, source, renamed);
     Ok(())
 }
 

@@ -6,10 +6,12 @@ use std::time::SystemTime;
 use super::open::is_control;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::files::handles::Body;
+use crate::drive::files::overwrite::Overwrite;
 use crate::drive::mount::Mount;
 use crate::drive::ops::again::is_frozen;
 use crate::drive::ops::attributes::getattr;
 use crate::drive::ops::open::staged;
+use crate::drive::ops::overwrite;
 use crate::drive::places::{AttributeRule, Contents, Node, refusals};
 use crate::drive::posix::{Caller, Entry, Ino, SetAttributes, SetTime};
 use crate::drive::values::local::TextTarget;
@@ -27,7 +29,7 @@ pub async fn setattr(
     }
     match node.attribute_rule() {
         AttributeRule::Entry(draft, _) if is_frozen(mount, draft) => {
-            set_sent(mount, &node, change)?;
+            set_sent(mount, ino, &node, change, caller)?;
         }
         AttributeRule::Entry(draft, entry) => {
             match set_entry(mount, draft, entry, change, caller) {
@@ -83,15 +85,44 @@ fn set_entry(
 
 /// Files that were already sent stay unchanged. Setting owner, mode, times or the present length succeeds and
 /// has no effect, because tools set them again when they copy the same files a second time.
-fn set_sent(mount: &Mount, node: &Node, change: &SetAttributes) -> DriveResult<()> {
-    let Some(size) = change.size else {
-        return Ok(());
-    };
+fn set_sent(
+    mount: &Mount,
+    ino: Ino,
+    node: &Node,
+    change: &SetAttributes,
+    caller: &Caller,
+) -> DriveResult<()> {
     let open = change.fh.and_then(|fh| mount.handles().file(fh).ok());
+    let Some(size) = change.size else {
+        // The kernel does not say by which handle a program sets a time.
+        let open = open.or_else(|| mount.handles().file_of(ino));
+        return match open.as_ref().map(|open| &open.body) {
+            Some(Body::Overwrite(of)) => set_next(mount, of, change, caller),
+            _ => Ok(()),
+        };
+    };
     match open.as_ref().map(|open| &open.body) {
+        Some(Body::Overwrite(of)) => overwrite::resize(mount, of, size, caller),
         Some(Body::Again(same)) => same.resize(size),
         _ => Err(refusals::frozen_asset(&node.path(mount))),
     }
+}
+
+/// Sets owner, mode and times of the new content of a file that is overwritten.
+fn set_next(
+    mount: &Mount,
+    of: &Overwrite,
+    change: &SetAttributes,
+    caller: &Caller,
+) -> DriveResult<()> {
+    let Some(next) = of.next() else {
+        return Ok(());
+    };
+    set_entry(mount, next.file.draft(), next.file.entry(), change, caller)?;
+    if change.mtime.is_some() {
+        next.time_was_set();
+    }
+    Ok(())
 }
 
 /// Only the length of a text is changed. Owner, mode and times are accepted without effect, because copy tools

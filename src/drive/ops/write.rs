@@ -6,21 +6,31 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::files::handles::{Body, OpenFile};
 use crate::drive::mount::Mount;
 use crate::drive::ops::control::{flush_control, write_control};
+use crate::drive::ops::open::staged;
+use crate::drive::ops::overwrite;
 use crate::drive::ops::text::{flush_text, keep_text, release_text};
 use crate::drive::posix::{Access, Allocation, Caller, Fh};
+use crate::outbox::StagedFile;
 
 /// Writes all of `data`.
 pub async fn write(mount: &Arc<Mount>, fh: Fh, offset: u64, data: &[u8]) -> DriveResult<u32> {
     let open = mount.handles().file(fh)?;
     check_writes(open.flags.access)?;
+    if let Some(staged) = staged(&open) {
+        match open.flags.append {
+            true => staged.append(data)?,
+            false => staged.write_at(data, offset)?,
+        }
+        return Ok(u32::try_from(data.len()).unwrap_or(u32::MAX));
+    }
     match &open.body {
-        Body::Staged(staged) if open.flags.append => staged.append(data)?,
-        Body::Staged(staged) => staged.write_at(data, offset)?,
         Body::Text(text) if open.flags.append => text.write(text.len(), data)?,
         Body::Text(text) => text.write(offset, data)?,
         Body::Control(control) => write_control(mount, control, data).await?,
         Body::Again(same) => same.write(offset, data)?,
-        Body::Remote(_)
+        Body::Overwrite(of) => of.check.write(offset, data)?,
+        Body::Staged(_)
+        | Body::Remote(_)
         | Body::Member(_)
         | Body::Spool(_)
         | Body::Events(_)
@@ -69,21 +79,32 @@ pub fn allocate(mount: &Mount, fh: Fh, offset: u64, len: u64, how: Allocation) -
     let keep_size = how == Allocation::KeepSize;
     let open = mount.handles().file(fh)?;
     check_writes(open.flags.access)?;
+    let staged = staged(&open);
     match &open.body {
         _ if how == Allocation::Other => unsupported(
             "disk space can only be reserved and freed here; ranges cannot be inserted, removed or zeroed",
         ),
-        Body::Staged(staged) if how == Allocation::Hole => match staged.make_hole(offset, len)? {
-            true => Ok(()),
-            false => unsupported("the disk that holds the drafts cannot make holes in files"),
-        },
+        _ if let Some(staged) = staged => allocate_staged(staged, offset, len, how),
         _ if how == Allocation::Hole => unsupported("no hole can be made in this file"),
-        Body::Staged(staged) => Ok(staged.allocate(offset, len, keep_size)?),
         Body::Text(text) if !keep_size => text.resize(text.len().max(offset.saturating_add(len))),
         // A longer file would not be the one that was sent.
         Body::Again(same) if !keep_size => same.reserve(offset.saturating_add(len)),
-        Body::Text(_) | Body::Again(_) => Ok(()),
+        Body::Overwrite(of) if !keep_size => of.check.reserve(offset.saturating_add(len)),
+        Body::Text(_) | Body::Again(_) | Body::Overwrite(_) => Ok(()),
         _ => unsupported("disk space cannot be reserved for this file"),
+    }
+}
+
+fn allocate_staged(staged: &StagedFile, offset: u64, len: u64, how: Allocation) -> DriveResult<()> {
+    if how != Allocation::Hole {
+        let keep_size = how == Allocation::KeepSize;
+        return Ok(staged.allocate(offset, len, keep_size)?);
+    }
+    match staged.make_hole(offset, len)? {
+        true => Ok(()),
+        false => Err(DriveError::Unsupported(
+            "the disk that holds the drafts cannot make holes in files".into(),
+        )),
     }
 }
 
@@ -98,6 +119,7 @@ pub async fn flush(mount: &Arc<Mount>, fh: Fh, caller: &Caller) -> DriveResult<(
         Body::Text(text) => flush_text(mount, text, caller).await,
         Body::Control(control) => flush_control(mount, control).await,
         Body::Again(same) => same.flush(),
+        Body::Overwrite(of) => overwrite::flush(mount, of, caller),
         Body::Remote(_)
         | Body::Member(_)
         | Body::Spool(_)
@@ -113,6 +135,7 @@ pub async fn fsync(mount: &Arc<Mount>, fh: Fh) -> DriveResult<()> {
         Body::Staged(staged) => Ok(staged.flush()?),
         Body::Text(text) => keep_text(mount, text).await,
         Body::Again(same) => same.flush(),
+        Body::Overwrite(of) => of.file().map_or(Ok(()), |file| Ok(file.flush()?)),
         _ => Ok(()),
     }
 }
@@ -124,6 +147,10 @@ pub async fn release(mount: &Arc<Mount>, fh: Fh) -> DriveResult<()> {
     };
     match &open.body {
         Body::Text(text) => release_text(mount, text).await,
+        Body::Overwrite(of) => {
+            overwrite::release(mount, of);
+            Ok(())
+        }
         // Dropping the last reference flushes and releases the staged file; the settle delay starts then.
         _ => Ok(()),
     }

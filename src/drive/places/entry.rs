@@ -138,9 +138,13 @@ impl Place for DraftEntry {
     }
 
     fn check_writable(&self, tree: &Tree, flags: OpenFlags) -> DriveResult<()> {
-        match self.is_frozen(tree) && !self.is_copied_again(tree, flags) {
-            true => Err(refusals::frozen_asset(&self.path(tree))),
-            false => Ok(()),
+        let may_be_written = !self.is_frozen(tree)
+            || self.is_copied_again(tree, flags)
+            // It may have a next version.
+            || (!flags.append && self.is_loose(tree));
+        match may_be_written {
+            true => Ok(()),
+            false => Err(refusals::frozen_asset(&self.path(tree))),
         }
     }
 

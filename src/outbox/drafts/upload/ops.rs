@@ -42,6 +42,9 @@ pub(super) enum UploadStanding {
     Failed(OutboxError),
 }
 
+/// How long the check of a model is waited for. It takes longer only while the service does not answer.
+const LONGEST_CHECK: Duration = Duration::from_secs(10);
+
 /// Uploads of drafts, and records of what was sent.
 #[derive(Clone)]
 pub struct Uploads {
@@ -94,6 +97,18 @@ impl Uploads {
                 return Ok(asset);
             }
         }
+    }
+
+    /// Waits until the files of a model that was just imported are checked: before that, it can have no next version. After
+    /// [`LONGEST_CHECK`] the caller has to do without.
+    pub async fn until_checked(&self, draft: DraftId) {
+        let is_checked = || {
+            let memory = self.parts.memory();
+            let stage = memory.state.drafts.get(&draft).and_then(Draft::stage);
+            (!matches!(stage, Some(Stage::Imported { .. }))).then_some(())
+        };
+        let checked = self.parts.until(is_checked);
+        let _ = tokio::time::timeout(LONGEST_CHECK, checked).await;
     }
 
     /// The asset that a draft became; the outer `None` if there is no such draft.
