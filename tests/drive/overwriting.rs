@@ -88,6 +88,8 @@ async fn other_bytes_written_in_place_are_the_next_version_whichever_name_of_the
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_written_in_place_is_there_after_a_kill_once_close_has_returned() {
     let (mut account, mounted) = with_chair().await;
+    // The files of the model are checked when this has returned.
+    mounted.tree.write(FILE, MINIMAL_GLTF).await.unwrap();
     account.stop_service().await;
     mounted.tree.write(FILE, &model(1)).await.unwrap();
     assert_eq!(mounted.tree.read(FILE).await.unwrap(), model(1));
