@@ -213,3 +213,26 @@ async fn scale_sets_the_factor_of_the_asset() {
     assert_eq!(record.unwrap().scale_factor, Some(0.01));
     mounted.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tags_that_change_twice_right_after_an_upload_are_the_last_ones() {
+    let (_account, mounted) = Account::mounted().await;
+    let tree = &mounted.tree;
+    for number in 0..8 {
+        let path = format!("/rawmodels/m{number}");
+        let bytes = [MINIMAL_GLTF, &vec![b' '; number]].concat();
+        tree.write(&format!("{path}.gltf"), &bytes).await.unwrap();
+        let order = format!("commit m{number}.gltf\n");
+        tree.write("/rawmodels/.assetfs/ctl", order.as_bytes())
+            .await
+            .unwrap();
+        tree.until_status(&format!("{path}/.assetfs/status"), "complete")
+            .await;
+        for tags in ["red", "blue", "oak,red", "blue", "green"] {
+            let set = tree.set_xattr(&path, "user.xdg.tags", tags).await;
+            set.unwrap_or_else(|error| panic!("{path}: {tags}: {error:?}"));
+            assert_eq!(tree.xattr(&path, "user.xdg.tags").await.unwrap(), tags);
+        }
+    }
+    mounted.close().await;
+}

@@ -98,13 +98,18 @@ async fn send_difference(
     }
     let (catalog, client) = (tree.catalog(), tree.client());
     for tag in removed {
-        match subject {
+        let removed = match subject {
             ModelId::Asset(it) => {
-                send_with_deadline(catalog, client.assets().remove_tag(it, tag.id)).await?
+                send_with_deadline(catalog, client.assets().remove_tag(it, tag.id)).await
             }
             ModelId::Rapid(it) => {
-                send_with_deadline(catalog, client.rapids().remove_tag(it, tag.id)).await?
+                send_with_deadline(catalog, client.rapids().remove_tag(it, tag.id)).await
             }
+        };
+        match removed {
+            // Somebody else has removed it.
+            Err(DriveError::NotFound) if tag.id != UNKNOWN_ID => {}
+            removed => removed?,
         }
     }
     wrote_tags(tree, subject, before, wanted);
@@ -184,7 +189,17 @@ fn is_searched(tree: &Tree, family: Family, tag: &str) -> bool {
     !tag.contains('"') && unknown > ids.len().div_ceil(MAX_PER_PAGE as usize)
 }
 
+/// The tags that the service has now.
 async fn fresh_tags(tree: &Arc<Tree>, subject: ModelId) -> DriveResult<Vec<KnownTag>> {
+    let tags = asked_tags(tree, subject).await?;
+    match tags.iter().any(|tag| tag.id == UNKNOWN_ID) {
+        // The answer of a request that was in flight when they were added is older than they are.
+        true => asked_tags(tree, subject).await,
+        false => Ok(tags),
+    }
+}
+
+async fn asked_tags(tree: &Arc<Tree>, subject: ModelId) -> DriveResult<Vec<KnownTag>> {
     Ok(match subject {
         ModelId::Asset(asset) => {
             refresh_asset(tree.catalog(), asset, Duration::ZERO)
