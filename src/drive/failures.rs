@@ -110,10 +110,30 @@ pub(super) struct Failures {
 
 #[derive(Default)]
 struct FailureLog {
-    by_path: HashMap<String, Noted>,
+    by_path: HashMap<String, NotedAtPath>,
     /// Oldest first; a path that failed again occurs again.
     order: VecDeque<(u64, String)>,
     next: u64,
+}
+
+/// A failure does not make what was left out untrue, so a path can have both.
+#[derive(Default)]
+struct NotedAtPath {
+    failure: Option<Noted>,
+    warning: Option<Noted>,
+}
+
+impl NotedAtPath {
+    fn all(&self) -> impl Iterator<Item = &Noted> {
+        self.failure.iter().chain(&self.warning)
+    }
+
+    /// Drops what is over. True if something is left.
+    fn keep(&mut self, is_over: impl Fn(&Noted) -> bool) -> bool {
+        self.failure.take_if(|noted| is_over(noted));
+        self.warning.take_if(|noted| is_over(noted));
+        self.all().next().is_some()
+    }
 }
 
 struct Noted {
@@ -130,8 +150,17 @@ struct Noted {
 impl FailureLog {
     /// The failure at a position of the order, unless the path failed again later.
     fn at(&self, (number, path): &(u64, String)) -> Option<&Noted> {
-        let last = self.by_path.get(path)?;
-        (last.number == *number).then_some(last)
+        let mut last = self.by_path.get(path)?.all();
+        last.find(|last| last.number == *number)
+    }
+
+    /// Drops what is over at a path.
+    fn end(&mut self, path: &str, is_over: impl Fn(&Noted) -> bool) {
+        if let Some(noted) = self.by_path.get_mut(path)
+            && !noted.keep(is_over)
+        {
+            self.by_path.remove(path);
+        }
     }
 }
 
@@ -180,14 +209,16 @@ impl Failures {
             at: SystemTime::now(),
             since: Instant::now(),
         };
-        state.by_path.insert(path.to_owned(), noted);
+        let at_path = state.by_path.entry(path.to_owned()).or_default();
+        match kind {
+            OperationKind::Warning => at_path.warning = Some(noted),
+            _ => at_path.failure = Some(noted),
+        }
         while state.order.len() > MAX_KEPT {
             let Some(oldest) = state.order.pop_front() else {
                 break;
             };
-            if state.at(&oldest).is_some() {
-                state.by_path.remove(&oldest.1);
-            }
+            state.end(&oldest.1, |noted| noted.number == oldest.0);
         }
         self.count.store(state.by_path.len(), Ordering::Relaxed);
     }
@@ -210,8 +241,8 @@ impl Failures {
         };
         if kind == OperationKind::Remove {
             state.by_path.retain(|failed, _| !is_in(failed, path));
-        } else if state.by_path.get(path).is_some_and(is_over) {
-            state.by_path.remove(path);
+        } else {
+            state.end(path, is_over);
         }
         self.count.store(state.by_path.len(), Ordering::Relaxed);
     }
@@ -221,7 +252,8 @@ impl Failures {
         let state = self.state.locked();
         let noted = state.by_path.iter();
         let noted = noted.filter(|(path, _)| is_in(path, top));
-        let of_models = noted.filter_map(|(path, noted)| Some((path.clone(), noted.model?)));
+        let each = noted.flat_map(|(path, at_path)| at_path.all().map(move |noted| (path, noted)));
+        let of_models = each.filter_map(|(path, noted)| Some((path.clone(), noted.model?)));
         of_models.collect()
     }
 
@@ -229,9 +261,7 @@ impl Failures {
     pub(super) fn forget(&self, gone: &[(String, Model)]) {
         let mut state = self.state.locked();
         for (path, model) in gone {
-            if state.by_path.get(path).and_then(|noted| noted.model) == Some(*model) {
-                state.by_path.remove(path);
-            }
+            state.end(path, |noted| noted.model == Some(*model));
         }
         self.count.store(state.by_path.len(), Ordering::Relaxed);
     }
@@ -248,8 +278,9 @@ impl Failures {
 
     fn noted(&self, path: &str, is_asked: impl Fn(OperationKind) -> bool) -> Option<String> {
         let state = self.state.locked();
-        let noted = state.by_path.get(path)?;
-        is_asked(noted.kind).then(|| noted.why.clone())
+        let mut noted = state.by_path.get(path)?.all();
+        let asked = noted.find(|noted| is_asked(noted.kind))?;
+        Some(asked.why.clone())
     }
 
     /// The last failure in a folder, with the name.
@@ -277,10 +308,7 @@ impl Failures {
 
     fn end_at(&self, path: &str, is_ended: impl Fn(OperationKind) -> bool) {
         let mut state = self.state.locked();
-        let failed = state.by_path.get(path);
-        if failed.is_some_and(|failed| is_ended(failed.kind)) {
-            state.by_path.remove(path);
-        }
+        state.end(path, |failed| is_ended(failed.kind));
         self.count.store(state.by_path.len(), Ordering::Relaxed);
     }
 
@@ -291,18 +319,20 @@ impl Failures {
             return;
         }
         let mut state = self.state.locked();
-        state.by_path.retain(|failed, noted| {
-            !is_in(failed, path)
-                || !matches!(
-                    noted.kind,
-                    OperationKind::Write
-                        | OperationKind::Change
-                        | OperationKind::Command
-                        | OperationKind::Close
-                        | OperationKind::BackgroundWork
-                        | OperationKind::Warning
-                )
-        });
+        let is_answered = |noted: &Noted| {
+            matches!(
+                noted.kind,
+                OperationKind::Write
+                    | OperationKind::Change
+                    | OperationKind::Command
+                    | OperationKind::Close
+                    | OperationKind::BackgroundWork
+                    | OperationKind::Warning
+            )
+        };
+        state
+            .by_path
+            .retain(|failed, noted| !is_in(failed, path) || noted.keep(is_answered));
         self.count.store(state.by_path.len(), Ordering::Relaxed);
     }
 
@@ -377,6 +407,25 @@ mod tests {
     }
 
     #[test]
+    fn what_a_model_was_sent_without_stays_when_a_command_for_it_is_refused() {
+        let failures = Failures::default();
+        let path = "/rawmodels/fan";
+        let (kind, outcome) = (OperationKind::Warning, Outcome::Failed);
+        failures.note((path, None), kind, outcome, "sent without wood.png");
+        let (kind, outcome) = (OperationKind::Command, Outcome::Refused);
+        failures.note((path, None), kind, outcome, "blend is no format");
+        assert_eq!(failures.of(path).as_deref(), Some("blend is no format"));
+        let listed = failures.latest(Outcome::Failed, 9);
+        assert_eq!(listed[0].why, "sent without wood.png");
+        failures.succeeded(path, OperationKind::Command, None);
+        assert_eq!(failures.of(path), None);
+        let warning = failures.warning_of(path);
+        assert_eq!(warning.as_deref(), Some("sent without wood.png"));
+        failures.answered(path);
+        assert!(failures.is_empty());
+    }
+
+    #[test]
     fn a_failure_of_a_model_that_is_gone_is_forgotten_and_a_later_one_at_the_path_stays() {
         let failures = Failures::default();
         let gone = Model::Rapid(RapidId(1));
@@ -434,7 +483,9 @@ mod tests {
 
     /// Lets time pass for what failed.
     fn age(failures: &Failures, by: Duration) {
-        for failed in failures.state.locked().by_path.values_mut() {
+        let mut state = failures.state.locked();
+        let failed = state.by_path.values_mut();
+        for failed in failed.filter_map(|at_path| at_path.failure.as_mut()) {
             failed.since = failed.since.checked_sub(by).unwrap();
         }
     }

@@ -53,7 +53,7 @@ pub struct SeenRecord<T> {
 /// What came with an event of a rapid model.
 #[derive(Debug)]
 pub enum SeenRapid {
-    Record(SeenRecord<RapidModel>),
+    Record(Box<SeenRecord<RapidModel>>),
     /// [`Events::take_waiting_rapids`] has passed its record on already.
     Taken,
 }
@@ -105,12 +105,8 @@ impl Events {
     pub fn rapid_seen(&self, seen: SeenRecord<RapidModel>) {
         let id = seen.record.id;
         let event = OutboxEvent::RapidFound(id);
-        self.send_seen(
-            event,
-            |queue| &mut queue.rapids,
-            id,
-            SeenRapid::Record(seen),
-        );
+        let seen = SeenRapid::Record(Box::new(seen));
+        self.send_seen(event, |queue| &mut queue.rapids, id, seen);
     }
 
     fn send_seen<K: Eq + Hash, T>(
@@ -154,7 +150,7 @@ impl Events {
         let waiting = queue.rapids.values_mut();
         let taken = waiting.map(|seen| std::mem::replace(seen, SeenRapid::Taken));
         let records = taken.filter_map(|seen| match seen {
-            SeenRapid::Record(record) => Some(record),
+            SeenRapid::Record(record) => Some(*record),
             SeenRapid::Taken => None,
         });
         records.collect()

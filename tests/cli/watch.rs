@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::square_glb::numbered_glb;
 use super::support::{ASSETFS, Bench, Ran};
@@ -134,7 +134,11 @@ fn a_failure_is_a_text_in_the_place_of_the_results_until_the_model_is_mended() {
     assert!(text.contains("truncated"), "{text}");
     // The same again: it is known, and the exit code still says so.
     let again = once(&bench, &["--json"]).expect(1);
-    assert_eq!(again.out(), "");
+    let line = &lines(&again)[0];
+    assert_eq!(
+        (&line["state"], &line["exit"]),
+        (&json!("failed"), &json!(1))
+    );
     let said = again.err();
     assert!(
         said.contains("a.glb failed in an earlier run") && said.contains("done/a.failed.txt"),

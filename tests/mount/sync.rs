@@ -263,6 +263,31 @@ fn presets_are_paid_once_for_each_model_that_lacks_them() {
 }
 
 #[test]
+fn nothing_is_deleted_while_a_model_of_the_folder_cannot_be_compared() {
+    needs_fuse!();
+    let fixture = folder_with(3);
+    run(sync(&fixture, &[]));
+    let before = ids(&fixture);
+    // It may be any of those that the folder lacks.
+    let renamed = models(&fixture).join("chair.glb");
+    fs::rename(models(&fixture).join("m0.glb"), &renamed).unwrap();
+    let whole = fs::read(&renamed).unwrap();
+    fs::write(&renamed, &whole[..whole.len() / 2]).unwrap();
+    for more in [&["--delete"][..], &["--delete", "--dry-run"]] {
+        let said = fails(sync(&fixture, more), 1);
+        assert!(said.contains("1 model not deleted"), "{said}");
+        assert_eq!(ids(&fixture), before);
+    }
+    fs::write(&renamed, &whole).unwrap();
+    let again = sum(sync(&fixture, &["--delete"]), 0);
+    assert_eq!(
+        (&again["other_name"], &again["deleted"]),
+        (&json!(1), &json!(0))
+    );
+    assert_eq!(ids(&fixture), before);
+}
+
+#[test]
 fn a_model_under_another_name_is_not_sent_again() {
     needs_fuse!();
     let fixture = folder_with(2);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -217,8 +218,12 @@ impl Look {
             return Ok(Found::Own(self.step_of_known(new, there, &source.stem)?));
         }
         for other in others.iter().filter(|it| !taken.contains(&it.name)) {
-            if !is_under_other_name(&new, &self.rawmodels.join(other.model_name()))? {
-                continue;
+            match is_under_other_name(&new, &self.rawmodels.join(other.model_name())) {
+                Ok(true) => {}
+                Ok(false) => continue,
+                // Another machine has deleted it since it was listed.
+                Err(error) if is_gone(&error) => continue,
+                Err(error) => return Err(error),
             }
             taken.insert(other.name.clone());
             return Ok(match other.id {
@@ -265,6 +270,18 @@ impl Look {
             )),
         })
     }
+}
+
+fn is_gone(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain();
+    causes.any(|cause| {
+        let cause = cause.downcast_ref::<std::io::Error>();
+        let kind = cause.map(std::io::Error::kind);
+        matches!(
+            kind,
+            Some(ErrorKind::NotFound | ErrorKind::StaleNetworkFileHandle)
+        )
+    })
 }
 
 impl Listed {

@@ -17,7 +17,7 @@ use self::guard::Memory;
 use self::plan::{SyncPlan, Wanted};
 use self::report::{BroughtModel, DroppedText, Report, SyncOutcome};
 use super::at_once::at_once;
-use super::bring::{BringStep, Bringer, Brings, Lacking};
+use super::bring::{BringStep, Bringer, Brings, Lacking, Listed};
 use super::completers;
 use super::exit::{Exit, WrongUse};
 use super::files::percent;
@@ -223,14 +223,33 @@ impl Sync<'_> {
         brought
     }
 
-    /// Deletes what the folder lacks, and the versions that were replaced.
-    fn delete(&self, plan: &SyncPlan, old: &[String], report: &mut Report) {
+    /// What the folder lacks, if it is to be deleted. Nothing as long as a model of the folder could not be compared: it may be
+    /// one of them, under another name.
+    fn to_delete<'p>(&self, plan: &'p SyncPlan, report: &mut Report) -> &'p [Listed] {
         if !self.args.delete {
             report.kept(plan.extra.len());
+            return &[];
+        }
+        if plan.not_compared == 0 || plan.extra.is_empty() {
+            return &plan.extra;
+        }
+        let kept = counted(plan.extra.len() as u64, "model");
+        let failed = counted(plan.not_compared as u64, "model");
+        let why = anyhow::anyhow!(
+            "{kept} not deleted, although {} lacks their names, because {failed} of the folder could not be compared with them",
+            shell_quoted(&self.dir)
+        );
+        report.failed(&self.drive.root().join("rawmodels"), &why);
+        &[]
+    }
+
+    /// Deletes what the folder lacks, and the versions that were replaced.
+    fn delete(&self, plan: &SyncPlan, old: &[String], report: &mut Report) {
+        let extra = self.to_delete(plan, report);
+        if !self.args.delete {
             return;
         }
-        let ids: Vec<String> = plan
-            .extra
+        let ids: Vec<String> = extra
             .iter()
             .filter_map(|it| Some(it.id?.to_string()))
             .chain(old.iter().cloned())
@@ -239,7 +258,7 @@ impl Sync<'_> {
         let rawmodels = self.drive.root().join("rawmodels");
         match deleted {
             Ok(()) => {
-                for extra in &plan.extra {
+                for extra in extra {
                     report.note(BroughtModel::deleted(rawmodels.join(&extra.name)));
                 }
             }
@@ -265,8 +284,8 @@ impl Sync<'_> {
     }
 
     /// Says what would be done.
-    fn show(&self, plan: SyncPlan, report: &mut Report) {
-        for wanted in plan.wanted {
+    fn show(&self, mut plan: SyncPlan, report: &mut Report) {
+        for wanted in std::mem::take(&mut plan.wanted) {
             let (step, model) = (&wanted.step, wanted.step.place(&wanted.model));
             let presets = self.presets.iter();
             let new = presets.filter(|it| step.needs_text(&wanted.model, it, &self.known));
@@ -292,12 +311,8 @@ impl Sync<'_> {
                 texts,
             });
         }
-        if !self.args.delete {
-            report.kept(plan.extra.len());
-            return;
-        }
-        for extra in plan.extra {
-            let model = self.drive.root().join("rawmodels").join(extra.name);
+        for extra in self.to_delete(&plan, report) {
+            let model = self.drive.root().join("rawmodels").join(&extra.name);
             report.note(BroughtModel::deleted(model));
         }
     }

@@ -23,6 +23,8 @@ pub(super) struct SyncPlan {
     pub(super) wanted: Vec<Wanted>,
     /// Models of the drive that the folder does not have.
     pub(super) extra: Vec<Listed>,
+    /// Models of the folder that could not be compared with those of the drive: any of `extra` may be one of them.
+    pub(super) not_compared: usize,
     /// They are never deleted here.
     pub(super) doubles: Vec<Double>,
     /// The number of models that the service has.
@@ -40,6 +42,7 @@ impl SyncPlan {
         let candidates = look.others();
         let mut taken = BTreeSet::new();
         let mut wanted = Vec::new();
+        let mut not_compared = 0;
         for source in &sources {
             let step = match counts[source.stem.as_str()] {
                 1 => look.step(source, &candidates, &mut taken),
@@ -49,7 +52,10 @@ impl SyncPlan {
                     source.stem
                 )),
             };
-            let found = step.unwrap_or_else(|error| Found::Own(BringStep::Fail(error)));
+            let found = step.unwrap_or_else(|error| {
+                not_compared += 1;
+                Found::Own(BringStep::Fail(error))
+            });
             let (step, model) = found.placed(&source.stem);
             wanted.push(Wanted {
                 source: source.path.clone(),
@@ -67,6 +73,7 @@ impl SyncPlan {
         Ok(SyncPlan {
             wanted,
             extra,
+            not_compared,
             doubles,
             uploaded,
         })

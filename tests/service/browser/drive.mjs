@@ -269,6 +269,26 @@ await step('a model is optimized with a preset of the factory', async () => {
   await page.getByLabel('New tag').fill(HOSTILE);
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: `Remove the tag ${HOSTILE}` }).waitFor();
+  assert.equal(await page.getByLabel('New tag').inputValue(), '');
+  // A refresh changes neither what is typed nor a button, whether it finds something new or not.
+  const convert = await page.getByRole('button', { name: 'Convert' }).elementHandle();
+  await page.getByLabel('New tag').fill('half a ta');
+  await page.getByLabel('Scale').fill('2.5');
+  await page.evaluate(() => { document.querySelector('.facts h3').dataset.before = 'it'; });
+  const refreshed = () => page.waitForResponse((answer) => /rawmodel\/\d+\/rapidmodels/.test(answer.url()));
+  for (const isNew of [false, true]) {
+    const id = page.url().split('/').pop();
+    if (isNew) await page.evaluate((id) => fetch(`/api/v2/rawmodel/${id}`, { method: 'PUT', headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${JSON.parse(localStorage.getItem('assetfs.session')).token}` }, body: JSON.stringify({ tags: ['elsewhere'] }) }), id);
+    await Promise.all([refreshed(), page.evaluate(() => document.dispatchEvent(new Event('assetfs:changed')))]);
+    if (isNew) await page.getByRole('button', { name: 'Remove the tag elsewhere' }).waitFor();
+    await page.waitForTimeout(300);
+    assert.equal(await page.locator('.facts h3[data-before]').count(), isNew ? 0 : 1);
+    assert.equal(await page.getByLabel('New tag').inputValue(), 'half a ta');
+    assert.equal(await page.getByLabel('Scale').inputValue(), '2.5');
+  }
+  assert.ok(await convert.evaluate((button) => button.isConnected));
+  await page.getByRole('button', { name: 'Remove the tag elsewhere' }).click();
+  await page.getByRole('button', { name: 'Remove the tag elsewhere' }).waitFor({ state: 'detached' });
   const frame = await shown3d(page, 1);
   assert.equal(await frame.evaluate(() => origin), 'null', 'the frame has no origin');
   await assert.rejects(frame.evaluate(() => localStorage.length), 'the frame has no session');

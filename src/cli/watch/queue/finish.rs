@@ -251,7 +251,7 @@ impl Queue {
         Ok(())
     }
 
-    fn print_json(&self, record: &Record, mut line: serde_json::Value) {
+    pub(super) fn print_json(&self, record: &Record, mut line: serde_json::Value) {
         let path = self.settings.dir.join(&record.entry);
         line["path"] = path.to_string_lossy().into();
         line["model"] = record.entry.as_str().into();

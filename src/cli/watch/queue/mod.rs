@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
+use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::block_in_place;
 use tokio_util::sync::CancellationToken;
@@ -364,15 +365,20 @@ impl Queue {
         for record in self.records.all().filter(has_failed) {
             exit = Exit::Failed;
             let key = (record.entry.clone(), record.preset.clone());
-            if !self.failed.contains_key(&key) && !self.settings.is_quiet {
-                let text = record.failure_text(&self.settings.out);
-                eprintln!(
-                    "assetfs: {} failed in an earlier run with {}; {} says why. Remove that text to try it again.",
-                    record.entry,
-                    record.preset,
-                    shell_quoted(&text)
-                );
+            if self.failed.contains_key(&key) || self.settings.is_quiet {
+                continue;
             }
+            let text = record.failure_text(&self.settings.out);
+            let why = format!(
+                "failed in an earlier run with {}; {} says why. Remove that text to try it again.",
+                record.preset,
+                shell_quoted(&text)
+            );
+            if output::is_json() {
+                let line = json!({ "state": "failed", "failure": text.to_string_lossy(), "reason": why, "exit": 1 });
+                self.print_json(record, line);
+            }
+            eprintln!("assetfs: {} {why}", record.entry);
         }
         exit
     }

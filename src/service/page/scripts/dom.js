@@ -48,11 +48,28 @@ export function fill(parent, ...children) {
   return parent;
 }
 
-/** Replaces all children; the focus returns to the control with the same label. */
+/** Fields whose text somebody has changed. */
+const typed = new WeakSet();
+document.addEventListener('input', ({ target }) => typed.add(target));
+
+/** Replaces all children. The focus, what was typed into a field and what was opened stay, by the labels. */
 export function refill(parent, ...children) {
-  const focused = parent.contains(document.activeElement) ? document.activeElement.getAttribute('aria-label') : null;
+  const labelOf = (element) => element.getAttribute('aria-label');
+  const labelled = (label) => parent.querySelector(`[aria-label="${CSS.escape(label)}"]`);
+  const focused = parent.contains(document.activeElement) ? labelOf(document.activeElement) : null;
+  const texts = [...parent.querySelectorAll('input[aria-label], textarea[aria-label]')].filter((field) => typed.has(field))
+    .map((field) => [labelOf(field), field.value]);
+  const titleOf = (details) => details.querySelector('summary')?.textContent;
+  const opened = [...parent.querySelectorAll('details[open]')].map(titleOf);
   fill(parent, ...children);
-  if (focused) parent.querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
+  for (const [label, text] of texts) {
+    const field = labelled(label);
+    if (!field) continue;
+    field.value = text;
+    typed.add(field);
+  }
+  for (const details of parent.querySelectorAll('details')) details.open ||= opened.includes(titleOf(details));
+  if (focused) labelled(focused)?.focus();
   return parent;
 }
 

@@ -32,15 +32,25 @@ export async function model({ place, life, id }) {
   let shown = '';
   let pictured = '';
   let onStage = null;
+  let headed = '';
+  let onHead = null;
   const refresh = async () => {
     const [{ data: asset }, rapids] = await Promise.all([get(`rawmodel/${id}`), get(`rawmodel/${id}/rapidmodels`).then(({ data }) => withStaleness(data))]);
     const [named] = await withDriveNames([asset]);
     const left = assetState(asset).kind === 'busy' ? leftWords((await timesLeft()).models[id]) : null;
-    const key = JSON.stringify([left, { ...asset, downloads: Object.keys(asset.downloads) }, named.name, epoch()], (name, value) => (name === 'url' ? undefined : value));
+    const key = JSON.stringify([left, { ...asset, downloads: Object.keys(asset.downloads) }, named.name, epoch()], unsigned);
     if (key !== shown) {
       const renders = assetState(asset).kind === 'good' ? await getIfThere(`rawmodel/${id}/renders`) : null;
       if (life.signal.aborted) return false;
-      showHead(head, asset, named);
+      const heading = JSON.stringify([assetState(asset), asset.format, named.name]);
+      // A button that is replaced while it is pressed does nothing.
+      if (heading === headed) {
+        Object.assign(onHead, asset);
+      } else {
+        onHead = { ...asset };
+        showHead(head, onHead, named);
+      }
+      headed = heading;
       // A tag or a scale changes no picture, so the 3D view stays as it was turned.
       const looks = JSON.stringify([left, asset.upload_status, asset.progress, asset.error_message, asset.import_status, Boolean(asset.converted_glb), Boolean(renders)]);
       if (looks === pictured) {
@@ -62,6 +72,9 @@ export async function model({ place, life, id }) {
   fill(place, head, h('div.split', {}, stage, facts), made);
   await life.keep(refresh);
 }
+
+/** For JSON: each answer of the service signs the same addresses anew. */
+const unsigned = (name, value) => (typeof value === 'string' && /^https?:/.test(value) ? value.split('?')[0] : value);
 
 /** @param named the same model, as a drive names it */
 function showHead(head, asset, named) {

@@ -78,9 +78,12 @@ export function preview({ config, signal }) {
 async function chooseModel(config) {
   const list = h('div.model-choices');
   const show = async (words) => {
-    const data = await withDriveNames((await get(query('rawmodel', { q: words, state: 'ready', itemsPerPage: OFFERED }))).data);
+    const found = await get(query('rawmodel', { q: words, state: 'ready', itemsPerPage: OFFERED }));
+    const data = await withDriveNames(found.data);
+    const more = found.meta.total - data.length;
     fill(list, data.map((asset, at) => h('label.preset-choice', {}, h('input', { type: 'radio', name: 'model', value: asset.id, required: true, checked: at === 0 }),
       picture(asset.downloads['thumb.jpg']), h('span', {}, h('strong', {}, asset.name), h('span.hint', {}, `${asset.format.toUpperCase()} · ${bytes(asset.size)}`)))),
+    more > 0 && h('p.hint', {}, `${number(more)} more. Search for the one that you want.`),
     data.length ? null : h('p.hint', {}, words ? 'No model matches.' : 'There is no model yet. Upload one first.'));
   };
   const [points] = await Promise.all([get('user/rapidpoints'), show('')]);

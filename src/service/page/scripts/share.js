@@ -22,6 +22,6 @@ export function reachHint(address) {
 /** A button that shows the address of this view. Who opens it without a session signs in first and comes here then. */
 export const linkButton = (name) => h('button', { type: 'button', onclick: () => tell({ title: `Link to ${name}`, wide: true, body: [
   copied('Address', location.href, false),
-  h('p.hint', {}, 'It opens this view for everybody who signs in to this account. People without an account see a model by its embed.'),
+  h('p.hint', {}, 'It opens this page for everybody who signs in to this account. People without an account see a model by its embed.'),
   reachHint(location.href)] }) },
 icon('link', 18), h('span', {}, 'Link'));

@@ -33,7 +33,12 @@ export function tagEditor(tags, path) {
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     const name = field.value.trim();
-    if (name) put(path, { tags: [name] }).then(changed).catch(complain);
+    if (!name) return;
+    field.value = '';
+    put(path, { tags: [name] }).then(changed).catch((problem) => {
+      field.value ||= name;
+      complain(problem);
+    });
   });
   const chip = (tag) => h('li', {}, tag.name, h('button', { type: 'button', 'aria-label': `Remove the tag ${tag.name}`,
     onclick: (event) => attempt(event.currentTarget, () => remove(`${path}/tags/${tag.id}`).then(changed)) }, icon('close', 12)));
