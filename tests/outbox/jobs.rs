@@ -242,7 +242,8 @@ async fn a_text_that_is_written_over_while_its_preset_is_looked_for_does_not_fai
 }
 
 #[tokio::test]
-async fn a_text_that_changes_while_its_result_gets_its_name_gives_it_to_the_next_one() {
+async fn a_text_that_changes_while_its_earlier_result_gets_its_name_leaves_it_with_the_present_one()
+{
     let (world, outbox, _, folder) = with_asset(None).await;
     let jobs = outbox.jobs();
     let send = async |text: &[u8]| {
@@ -264,11 +265,21 @@ async fn a_text_that_changes_while_its_result_gets_its_name_gives_it_to_the_next
     })
     .await;
     assert_eq!(send(other).await, second);
-    // It loses the name to the first one, and gets it again.
-    eventually("the second result gets the name", async || {
-        named(second).len() == 2
+    // The first one, which is older, does not take the name from it any more.
+    let direct = world.direct();
+    let has_name = async |rapid| {
+        let result = direct.rapids().get(rapid, Priority::Interactive).await;
+        let tags = result.unwrap().tags;
+        tags.iter().any(|tag| tag.name == "assetfs:name=web")
+    };
+    eventually("the first result has the note of the name", async || {
+        has_name(first).await
     })
     .await;
+    for _ in 0..20 {
+        assert!(has_name(second).await);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     outbox.shut_down().await;
 }
 

@@ -222,7 +222,7 @@ impl Look {
                 Ok(true) => {}
                 Ok(false) => continue,
                 // Another machine has deleted it since it was listed.
-                Err(error) if is_gone(&error) => continue,
+                Err(error) if is_gone(&error) && source.path.exists() => continue,
                 Err(error) => return Err(error),
             }
             taken.insert(other.name.clone());

@@ -14,7 +14,7 @@ use crate::drive::places::{DraftEntry, Node, file_beside};
 use crate::drive::posix::{Access, Caller, OpenFlags};
 use crate::drive::tree::Tree;
 use crate::locks::Locked;
-use crate::outbox::{self, SentRecord};
+use crate::outbox::{self, DraftKind};
 
 /// The longest part of a name in a temporary one, in bytes.
 const MAX_NAME_PART: usize = 200;
@@ -27,8 +27,14 @@ pub async fn open_overwrite(
     flags: OpenFlags,
     caller: &Caller,
 ) -> DriveResult<Option<Overwrite>> {
-    mount.outbox().uploads().until_checked(of.draft).await;
-    let Some((name, check)) = overwritable(mount, of).filter(|_| !flags.append) else {
+    if flags.append {
+        return Ok(None);
+    }
+    let staged = mount.outbox().drafts().get(of.draft);
+    if staged.is_some_and(|draft| draft.kind == DraftKind::LooseFile) {
+        mount.outbox().uploads().until_checked(of.draft).await;
+    }
+    let Some((name, check)) = overwritable(mount, of) else {
         return Ok(None);
     };
     let old = match flags.access == Access::ReadWrite && !flags.truncate {
@@ -45,7 +51,7 @@ pub async fn open_overwrite(
 /// The name and the sent bytes of a loose file whose model can have a next version.
 fn overwritable(tree: &Tree, of: DraftEntry) -> Option<(String, RecopyCheck)> {
     let asset = tree.catalog().asset_of_draft(of.draft)?;
-    let record: Arc<SentRecord> = tree.outbox().uploads().sent_record(asset)?;
+    let record = tree.outbox().uploads().sent_record(asset)?;
     let name = record.loose_name().filter(|_| !record.is_old_version())?;
     let beside = file_beside(tree, &name)?;
     let is_it = (beside.draft, beside.entry) == (of.draft, of.entry);

@@ -315,17 +315,17 @@ fn short_of(path: &str, size: u64, expected: u64) -> String {
 
 /// `bytes` in the unit that suits `scale`.
 fn in_unit_of(bytes: u64, scale: u64) -> (String, &'static str) {
-    let (unit, name): (u64, _) = match scale {
+    let (unit, name) = match scale {
         0..1_000 => (1, "bytes"),
         1_000..1_000_000 => (1_000, "kB"),
         1_000_000..1_000_000_000 => (1_000_000, "MB"),
         _ => (1_000_000_000, "GB"),
     };
-    let tenths = (u128::from(bytes) * 10 + u128::from(unit) / 2) / u128::from(unit);
-    if unit == 1 || tenths >= 100 {
-        (((tenths + 5) / 10).to_string(), name)
+    let whole = bytes / unit;
+    if unit == 1 || whole >= 10 {
+        (whole.to_string(), name)
     } else {
-        (format!("{}.{}", tenths / 10, tenths % 10), name)
+        (format!("{whole}.{}", bytes % unit * 10 / unit), name)
     }
 }
 
