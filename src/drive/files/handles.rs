@@ -52,8 +52,20 @@ pub enum Body {
     Events(EventReader),
     /// A file of an asset that is written again and compared.
     Again(Box<RecopyCheck>),
-    /// A loose file of an asset, whose new content is the next version of the model.
-    Overwrite(Box<Overwrite>),
+    /// A loose file of an asset, whose new content is the next version of the model; and what a handle for reading and writing
+    /// reads until the file is emptied.
+    Overwrite(Box<Overwrite>, Option<Box<Body>>),
+}
+
+impl OpenFile {
+    /// The staged file behind the handle.
+    pub fn staged(&self) -> Option<&StagedFile> {
+        match &self.body {
+            Body::Staged(staged) => Some(staged),
+            Body::Overwrite(of, _) => of.file(),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Default)]

@@ -4,7 +4,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use super::handles::Body;
 use super::recopy::RecopyCheck;
 use crate::outbox::StagedFile;
 
@@ -12,8 +11,6 @@ pub struct Overwrite {
     /// The name of the file in `rawmodels/`.
     pub name: String,
     pub check: RecopyCheck,
-    /// What a handle for reading and writing reads until the file is emptied.
-    pub old: Option<Body>,
     /// Held while the file is emptied, and while the new one takes the name.
     pub turn: Mutex<()>,
     next: OnceLock<NextFile>,
@@ -30,11 +27,10 @@ pub struct NextFile {
 }
 
 impl Overwrite {
-    pub fn new(name: String, check: RecopyCheck, old: Option<Body>) -> Overwrite {
+    pub fn new(name: String, check: RecopyCheck) -> Overwrite {
         Overwrite {
             name,
             check,
-            old,
             turn: Mutex::new(()),
             next: OnceLock::new(),
         }

@@ -62,7 +62,7 @@ fn open_size(open: &OpenFile) -> Option<u64> {
         | Body::Control(_)
         | Body::Events(_)
         | Body::Again(_) => None,
-        Body::Overwrite(of) => of.file().map(StagedFile::size),
+        Body::Overwrite(of, _) => of.file().map(StagedFile::size),
     }
 }
 
@@ -86,7 +86,7 @@ fn removed_attributes(mount: &Mount, ino: Ino, node: &Node) -> Option<Attributes
         Body::Remote(remote) => remote.size(),
         Body::Member(member) => member.size(),
         Body::Spool(spool) => spool.len(),
-        Body::Overwrite(of) => of.file().map_or(0, StagedFile::size),
+        Body::Overwrite(of, _) => of.file().map_or(0, StagedFile::size),
         Body::Control(_) | Body::Events(_) | Body::Again(_) => 0,
     };
     Some(removed(file(mount, size, SystemTime::now())))

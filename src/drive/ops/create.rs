@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::lookup::text;
+use super::lookup::check_new_name;
 use crate::drive::catalog::refresh_listing;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::files::handles::{Body, OpenFile};
@@ -188,12 +188,4 @@ async fn check_name_is_free(tree: &Arc<Tree>, name: &str) -> DriveResult<()> {
 
 fn new_text(target: TextTarget, caller: &Caller) -> Body {
     Body::Text(TextBuffer::new(target, &bytes::Bytes::new(), false, caller))
-}
-
-/// A name for a new file or folder: it must be UTF-8, which the service needs.
-pub fn check_new_name(name: &OsStr) -> DriveResult<&str> {
-    text(name).map_err(|error| match error {
-        DriveError::NotFound => refusals::not_text(name),
-        other => other,
-    })
 }

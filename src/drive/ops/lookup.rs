@@ -8,7 +8,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::mount::Mount;
 use crate::drive::ops::attributes::entry;
 use crate::drive::ops::mirror::note_lookup;
-use crate::drive::places::{Container, Node, Vanished, child};
+use crate::drive::places::{Container, Node, Vanished, child, refusals};
 use crate::drive::posix::{Caller, Entry, FileKind, Ino, process_of};
 use crate::drive::tree::Tree;
 use crate::drive::values::names::NAME_MAX_BYTES;
@@ -75,4 +75,12 @@ pub fn text(name: &OsStr) -> DriveResult<&str> {
         return Err(DriveError::NameTooLong);
     }
     name.to_str().ok_or(DriveError::NotFound)
+}
+
+/// A name for a new file or folder: it must be UTF-8, which the service needs.
+pub fn check_new_name(name: &OsStr) -> DriveResult<&str> {
+    text(name).map_err(|error| match error {
+        DriveError::NotFound => refusals::not_text(name),
+        other => other,
+    })
 }

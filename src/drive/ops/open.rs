@@ -16,7 +16,8 @@ use crate::drive::files::text::TextBuffer;
 use crate::drive::mount::Mount;
 use crate::drive::ops::again::is_frozen;
 use crate::drive::ops::attributes::entry;
-use crate::drive::ops::create::{check_new_name, create_new};
+use crate::drive::ops::create::create_new;
+use crate::drive::ops::lookup::check_new_name;
 use crate::drive::ops::overwrite::open_overwrite;
 use crate::drive::ops::remove::{removed_file, unhide};
 use crate::drive::places::{Contents, DraftEntry, Node, child, refusals};
@@ -25,7 +26,7 @@ use crate::drive::reading::{RemoteFile, Spool};
 use crate::drive::tree::Tree;
 use crate::drive::values::local::TextTarget;
 use crate::drive::values::node::{Home, RemoteFolder};
-use crate::outbox::{OpenMode, StagedFile};
+use crate::outbox::OpenMode;
 
 /// Opens an existing file.
 pub async fn open_file(
@@ -133,7 +134,12 @@ async fn open_entry(
     let DraftEntry { draft, entry } = of;
     if flags.access.writes() && is_frozen(mount, draft) {
         if let Some(overwrite) = open_overwrite(mount, of, flags, caller).await? {
-            return Ok((Body::Overwrite(Box::new(overwrite)), OpenedMode::Direct));
+            let old = match flags.access == Access::ReadWrite && !flags.truncate {
+                true => Some(Box::new(open_sent(mount, of).await?.0)),
+                false => None,
+            };
+            let body = Body::Overwrite(Box::new(overwrite), old);
+            return Ok((body, OpenedMode::Direct));
         }
         let same = same_bytes(mount, of, flags);
         let home = || mount.catalog().home_path(Home::Made(draft));
@@ -167,10 +173,7 @@ pub(super) fn staged_mode(flags: OpenFlags) -> OpenedMode {
     }
 }
 
-pub(super) async fn open_sent(
-    mount: &Arc<Mount>,
-    of: DraftEntry,
-) -> DriveResult<(Body, OpenedMode)> {
+async fn open_sent(mount: &Arc<Mount>, of: DraftEntry) -> DriveResult<(Body, OpenedMode)> {
     let asset = mount
         .catalog()
         .asset_of_draft(of.draft)
@@ -273,15 +276,6 @@ async fn open_source_zip(tree: &Arc<Tree>, home: Home) -> DriveResult<Spool> {
             }
         },
     )
-}
-
-/// The staged file behind a handle.
-pub fn staged(open: &OpenFile) -> Option<&StagedFile> {
-    match &open.body {
-        Body::Staged(staged) => Some(staged),
-        Body::Overwrite(of) => of.file(),
-        _ => None,
-    }
 }
 
 /// True for a `ctl` file. Some commands only affect the mount, so it is writable on a read-only mount.

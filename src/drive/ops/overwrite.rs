@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use super::open::open_sent;
 use super::rename::rename_to_name;
 use crate::drive::error::DriveResult;
 use crate::drive::files::overwrite::{NextFile, Overwrite};
@@ -11,7 +10,7 @@ use crate::drive::files::recopy::RecopyCheck;
 use crate::drive::mount::Mount;
 use crate::drive::ops::again::{replaced_by_file, take_time_over};
 use crate::drive::places::{DraftEntry, Node, file_beside};
-use crate::drive::posix::{Access, Caller, OpenFlags};
+use crate::drive::posix::{Caller, OpenFlags};
 use crate::drive::tree::Tree;
 use crate::locks::Locked;
 use crate::outbox::{self, DraftKind};
@@ -37,11 +36,7 @@ pub async fn open_overwrite(
     let Some((name, check)) = overwritable(mount, of) else {
         return Ok(None);
     };
-    let old = match flags.access == Access::ReadWrite && !flags.truncate {
-        true => Some(open_sent(mount, of).await?.0),
-        false => None,
-    };
-    let overwrite = Overwrite::new(name, check, old);
+    let overwrite = Overwrite::new(name, check);
     if flags.truncate {
         begin(mount, &overwrite, caller)?;
     }

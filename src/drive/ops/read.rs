@@ -24,8 +24,8 @@ pub async fn read(mount: &Arc<Mount>, fh: Fh, offset: u64, len: u32) -> DriveRes
     }
     let body = match &open.body {
         // Until it is emptied.
-        Body::Overwrite(of) if of.file().is_none() => {
-            of.old.as_ref().ok_or(DriveError::BadHandle)?
+        Body::Overwrite(of, old) if of.file().is_none() => {
+            old.as_deref().ok_or(DriveError::BadHandle)?
         }
         body => body,
     };
@@ -35,7 +35,7 @@ pub async fn read(mount: &Arc<Mount>, fh: Fh, offset: u64, len: u32) -> DriveRes
 async fn read_body(mount: &Arc<Mount>, body: &Body, offset: u64, len: u32) -> DriveResult<Bytes> {
     match body {
         Body::Staged(staged) => read_staged(staged, offset, len),
-        Body::Overwrite(of) => match of.file() {
+        Body::Overwrite(of, _) => match of.file() {
             Some(file) => read_staged(file, offset, len),
             None => Err(DriveError::BadHandle),
         },

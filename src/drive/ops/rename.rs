@@ -4,8 +4,7 @@
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-use super::create::check_new_name;
-use super::lookup::text;
+use super::lookup::{check_new_name, text};
 use crate::drive::catalog::{
     keep_for_good, mark_stale, preset_gone, preset_overlay, refresh_listing,
 };

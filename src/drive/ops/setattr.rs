@@ -10,7 +10,6 @@ use crate::drive::files::overwrite::Overwrite;
 use crate::drive::mount::Mount;
 use crate::drive::ops::again::is_frozen;
 use crate::drive::ops::attributes::getattr;
-use crate::drive::ops::open::staged;
 use crate::drive::ops::overwrite;
 use crate::drive::places::{AttributeRule, Contents, Node, refusals};
 use crate::drive::posix::{Caller, Entry, Ino, SetAttributes, SetTime};
@@ -67,7 +66,7 @@ fn set_entry(
     // A handle knows its writer, so the length is changed through it.
     if let (Some(size), Some(fh)) = (change.size, change.fh)
         && let Ok(open) = mount.handles().file(fh)
-        && let Some(staged) = staged(&open)
+        && let Some(staged) = open.staged()
     {
         staged.truncate(size)?;
         change_here.size = None;
@@ -97,12 +96,12 @@ fn set_sent(
         // The kernel does not say by which handle a program sets a time.
         let open = open.or_else(|| mount.handles().file_of(ino));
         return match open.as_ref().map(|open| &open.body) {
-            Some(Body::Overwrite(of)) => set_next(mount, of, change, caller),
+            Some(Body::Overwrite(of, _)) => set_next(mount, of, change, caller),
             _ => Ok(()),
         };
     };
     match open.as_ref().map(|open| &open.body) {
-        Some(Body::Overwrite(of)) => overwrite::resize(mount, of, size, caller),
+        Some(Body::Overwrite(of, _)) => overwrite::resize(mount, of, size, caller),
         Some(Body::Again(same)) => same.resize(size),
         _ => Err(refusals::frozen_asset(&node.path(mount))),
     }

@@ -6,7 +6,6 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::files::handles::{Body, OpenFile};
 use crate::drive::mount::Mount;
 use crate::drive::ops::control::{flush_control, write_control};
-use crate::drive::ops::open::staged;
 use crate::drive::ops::overwrite;
 use crate::drive::ops::text::{flush_text, keep_text, release_text};
 use crate::drive::posix::{Access, Allocation, Caller, Fh};
@@ -16,7 +15,7 @@ use crate::outbox::StagedFile;
 pub async fn write(mount: &Arc<Mount>, fh: Fh, offset: u64, data: &[u8]) -> DriveResult<u32> {
     let open = mount.handles().file(fh)?;
     check_writes(open.flags.access)?;
-    if let Some(staged) = staged(&open) {
+    if let Some(staged) = open.staged() {
         match open.flags.append {
             true => staged.append(data)?,
             false => staged.write_at(data, offset)?,
@@ -28,7 +27,7 @@ pub async fn write(mount: &Arc<Mount>, fh: Fh, offset: u64, data: &[u8]) -> Driv
         Body::Text(text) => text.write(offset, data)?,
         Body::Control(control) => write_control(mount, control, data).await?,
         Body::Again(same) => same.write(offset, data)?,
-        Body::Overwrite(of) => of.check.write(offset, data)?,
+        Body::Overwrite(of, _) => of.check.write(offset, data)?,
         Body::Staged(_)
         | Body::Remote(_)
         | Body::Member(_)
@@ -79,7 +78,7 @@ pub fn allocate(mount: &Mount, fh: Fh, offset: u64, len: u64, how: Allocation) -
     let keep_size = how == Allocation::KeepSize;
     let open = mount.handles().file(fh)?;
     check_writes(open.flags.access)?;
-    let staged = staged(&open);
+    let staged = open.staged();
     match &open.body {
         _ if how == Allocation::Other => unsupported(
             "disk space can only be reserved and freed here; ranges cannot be inserted, removed or zeroed",
@@ -89,8 +88,8 @@ pub fn allocate(mount: &Mount, fh: Fh, offset: u64, len: u64, how: Allocation) -
         Body::Text(text) if !keep_size => text.resize(text.len().max(offset.saturating_add(len))),
         // A longer file would not be the one that was sent.
         Body::Again(same) if !keep_size => same.reserve(offset.saturating_add(len)),
-        Body::Overwrite(of) if !keep_size => of.check.reserve(offset.saturating_add(len)),
-        Body::Text(_) | Body::Again(_) | Body::Overwrite(_) => Ok(()),
+        Body::Overwrite(of, _) if !keep_size => of.check.reserve(offset.saturating_add(len)),
+        Body::Text(_) | Body::Again(_) | Body::Overwrite(..) => Ok(()),
         _ => unsupported("disk space cannot be reserved for this file"),
     }
 }
@@ -119,7 +118,7 @@ pub async fn flush(mount: &Arc<Mount>, fh: Fh, caller: &Caller) -> DriveResult<(
         Body::Text(text) => flush_text(mount, text, caller).await,
         Body::Control(control) => flush_control(mount, control).await,
         Body::Again(same) => same.flush(),
-        Body::Overwrite(of) => overwrite::flush(mount, of, caller),
+        Body::Overwrite(of, _) => overwrite::flush(mount, of, caller),
         Body::Remote(_)
         | Body::Member(_)
         | Body::Spool(_)
@@ -135,7 +134,7 @@ pub async fn fsync(mount: &Arc<Mount>, fh: Fh) -> DriveResult<()> {
         Body::Staged(staged) => Ok(staged.flush()?),
         Body::Text(text) => keep_text(mount, text).await,
         Body::Again(same) => same.flush(),
-        Body::Overwrite(of) => of.file().map_or(Ok(()), |file| Ok(file.flush()?)),
+        Body::Overwrite(of, _) => of.file().map_or(Ok(()), |file| Ok(file.flush()?)),
         _ => Ok(()),
     }
 }
@@ -147,7 +146,7 @@ pub async fn release(mount: &Arc<Mount>, fh: Fh) -> DriveResult<()> {
     };
     match &open.body {
         Body::Text(text) => release_text(mount, text).await,
-        Body::Overwrite(of) => {
+        Body::Overwrite(of, _) => {
             overwrite::release(mount, of);
             Ok(())
         }
