@@ -15,7 +15,7 @@ fn model(spaces: usize) -> Vec<u8> {
     [MINIMAL_GLTF, &vec![b' '; spaces]].concat()
 }
 
-/// An account with the model `chair`, of a loose file, and its drive.
+/// An account with the model `chair`, which was copied in as a loose file, and its drive.
 async fn with_chair() -> (Account, Mounted) {
     let (account, mounted) = Account::mounted().await;
     mounted.tree.write(FILE, MINIMAL_GLTF).await.unwrap();
@@ -108,7 +108,7 @@ async fn the_same_bytes_written_in_place_change_nothing_but_a_time_that_is_set()
     mounted.tree.write(FILE, MINIMAL_GLTF).await.unwrap();
     assert_eq!(mounted.tree.stat(FILE).await.unwrap().mtime, before);
 
-    // As `cp -p` does, whose handle the kernel does not name.
+    // As `cp -p` does. The kernel does not name the handle when the time is set.
     let (ino, fh) = open(&mounted, Access::Write, true).await;
     mounted
         .tree
@@ -138,7 +138,7 @@ async fn a_shell_that_closes_an_empty_duplicate_before_it_writes_makes_one_versi
     assert_eq!(mounted.tree.read(INSIDE).await.unwrap(), MINIMAL_GLTF);
     mounted.tree.write_open(ino, fh, &model(1)).await.unwrap();
     flush(&mounted, (ino, fh)).await;
-    // Also what is written after the file has the name.
+    // Bytes that are written after the first close belong to the same version.
     mounted.drive.write(ino, fh, 0, &model(1)).await.unwrap();
     flush(&mounted, (ino, fh)).await;
     mounted.drive.release(ino, fh).await.unwrap();

@@ -265,7 +265,7 @@ async fn a_text_that_changes_while_its_earlier_result_gets_its_name_leaves_it_wi
     })
     .await;
     assert_eq!(send(other).await, second);
-    // The first one, which is older, does not take the name from it any more.
+    // The first result is older, and does not take the name from the second one.
     let direct = world.direct();
     let has_name = async |rapid| {
         let result = direct.rapids().get(rapid, Priority::Interactive).await;

@@ -23,7 +23,8 @@ pub(super) struct SyncPlan {
     pub(super) wanted: Vec<Wanted>,
     /// Models of the drive that the folder does not have.
     pub(super) extra: Vec<Listed>,
-    /// Models of the folder that could not be compared with those of the drive: any of `extra` may be one of them.
+    /// The number of models of the folder that could not be compared with those of the drive. Each may be one of `extra`, under
+    /// another name.
     pub(super) not_compared: usize,
     /// They are never deleted here.
     pub(super) doubles: Vec<Double>,

@@ -22,7 +22,7 @@ pub struct NextFile {
     pub temporary_name: String,
     /// The draft has the name of the file.
     is_placed: AtomicBool,
-    /// A program has set its time, so that the file takes the time over if it has the same bytes.
+    /// A program has set the modification time. If the bytes are the same, the uploaded file gets this time.
     is_time_set: AtomicBool,
 }
 

@@ -79,7 +79,7 @@ pub fn rename_over_beside(
     Ok(RenamedOver::Other(renamed))
 }
 
-/// Gives the file of an asset the time of a copy with the same bytes.
+/// Gives an uploaded file the modification time of a copy that has the same bytes.
 pub fn take_time_over(mount: &Mount, (draft, entry): (DraftId, EntryId), standing: DraftEntry) {
     let asset = mount.catalog().asset_of_draft(standing.draft);
     let copy = mount.outbox().entries().get(draft, entry);

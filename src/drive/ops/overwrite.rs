@@ -13,7 +13,7 @@ use crate::drive::places::{DraftEntry, Node, file_beside};
 use crate::drive::posix::{Caller, OpenFlags};
 use crate::drive::tree::Tree;
 use crate::locks::Locked;
-use crate::outbox::{self, DraftKind};
+use crate::outbox;
 
 /// The longest part of a name in a temporary one, in bytes.
 const MAX_NAME_PART: usize = 200;
@@ -29,10 +29,7 @@ pub async fn open_overwrite(
     if flags.append {
         return Ok(None);
     }
-    let staged = mount.outbox().drafts().get(of.draft);
-    if staged.is_some_and(|draft| draft.kind == DraftKind::LooseFile) {
-        mount.outbox().uploads().until_checked(of.draft).await;
-    }
+    mount.outbox().uploads().until_checked(of.draft).await;
     let Some((name, check)) = overwritable(mount, of) else {
         return Ok(None);
     };
@@ -81,8 +78,8 @@ fn begin(mount: &Mount, of: &Overwrite, caller: &Caller) -> DriveResult<()> {
     Ok(())
 }
 
-/// Handles a `close`: other bytes than those that were sent take the name. The same bytes, and an empty file, which a shell
-/// closes before it writes, change nothing.
+/// Handles a `close`. If the new bytes differ from those that were sent, the new file gets the name. Nothing changes if they
+/// are the same, or if the new file is empty: a shell closes an empty file before it writes to it.
 pub fn flush(mount: &Mount, of: &Overwrite, caller: &Caller) -> DriveResult<()> {
     let Some(next) = of.next() else {
         return of.check.flush();

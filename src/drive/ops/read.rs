@@ -22,11 +22,12 @@ pub async fn read(mount: &Arc<Mount>, fh: Fh, offset: u64, len: u32) -> DriveRes
     if open.flags.access == Access::Write {
         return Err(DriveError::BadHandle);
     }
+    if let Some(staged) = open.staged() {
+        return read_staged(staged, offset, len);
+    }
     let body = match &open.body {
-        // Until it is emptied.
-        Body::Overwrite(of, old) if of.file().is_none() => {
-            old.as_deref().ok_or(DriveError::BadHandle)?
-        }
+        // It has not been emptied yet.
+        Body::Overwrite(_, old) => old.as_deref().ok_or(DriveError::BadHandle)?,
         body => body,
     };
     read_body(mount, body, offset, len).await
@@ -35,17 +36,13 @@ pub async fn read(mount: &Arc<Mount>, fh: Fh, offset: u64, len: u32) -> DriveRes
 async fn read_body(mount: &Arc<Mount>, body: &Body, offset: u64, len: u32) -> DriveResult<Bytes> {
     match body {
         Body::Staged(staged) => read_staged(staged, offset, len),
-        Body::Overwrite(of, _) => match of.file() {
-            Some(file) => read_staged(file, offset, len),
-            None => Err(DriveError::BadHandle),
-        },
         Body::Remote(remote) if remote.begins() => {
             mount.ahead().read_began(remote);
             read_remote(mount, remote, offset, len).await
         }
         Body::Remote(remote) => read_remote(mount, remote, offset, len).await,
         // Write-only.
-        Body::Again(_) => Err(DriveError::BadHandle),
+        Body::Again(_) | Body::Overwrite(..) => Err(DriveError::BadHandle),
         Body::Member(member) => Ok(member.read(offset, u64::from(len)).await?),
         Body::Spool(spool) => spool.read(offset, len).await,
         Body::Events(events) => Ok(events.read(len).await),

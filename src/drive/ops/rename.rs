@@ -109,7 +109,8 @@ async fn rename_draft_entry(
     Ok(())
 }
 
-/// Moves a draft or one of its entries to a name in `rawmodels/`, also to that of a loose file that was uploaded.
+/// Moves a draft or one of its entries to a name in `rawmodels/`. If an uploaded loose file has the name, what is moved becomes
+/// the next version of its model.
 pub fn rename_to_name(
     mount: &Mount,
     (source, from): (&Node, &outbox::Place),

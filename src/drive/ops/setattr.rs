@@ -93,7 +93,7 @@ fn set_sent(
 ) -> DriveResult<()> {
     let open = change.fh.and_then(|fh| mount.handles().file(fh).ok());
     let Some(size) = change.size else {
-        // The kernel does not say by which handle a program sets a time.
+        // When a program sets a time, the kernel does not name the handle.
         let open = open.or_else(|| mount.handles().file_of(ino));
         return match open.as_ref().map(|open| &open.body) {
             Some(Body::Overwrite(of, _)) => set_next(mount, of, change, caller),

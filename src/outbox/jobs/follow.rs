@@ -288,7 +288,7 @@ async fn move_name(
         .add_tags_at(rapid, std::slice::from_ref(&note), Priority::Background)
         .await?;
     let models = tagged_models(parts, asset, Priority::Background).await?;
-    // A text that was changed meanwhile may have been sent, and its result be one of the newer ones.
+    // If the text was changed meanwhile, one of the newer results may be that of the changed text. It keeps the name.
     if !parts.memory().book.is_unnamed(job, asset, rapid) {
         return Ok(());
     }

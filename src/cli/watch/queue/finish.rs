@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -210,8 +210,7 @@ impl Queue {
             return Ok(());
         }
         if output::is_json() {
-            let line = json!({ "state": "failed", "failure": path.to_string_lossy(), "reason": why, "exit": 1 });
-            self.print_json(record, line);
+            self.print_failure(record, &path, why);
         } else {
             eprintln!("assetfs: {} failed: {why}", record.entry);
         }
@@ -251,7 +250,13 @@ impl Queue {
         Ok(())
     }
 
-    pub(super) fn print_json(&self, record: &Record, mut line: serde_json::Value) {
+    /// A line of JSON for a failure; `text` is the file that says why.
+    pub(super) fn print_failure(&self, record: &Record, text: &Path, why: &str) {
+        let line = json!({ "state": "failed", "failure": text.to_string_lossy(), "reason": why, "exit": 1 });
+        self.print_json(record, line);
+    }
+
+    fn print_json(&self, record: &Record, mut line: serde_json::Value) {
         let path = self.settings.dir.join(&record.entry);
         line["path"] = path.to_string_lossy().into();
         line["model"] = record.entry.as_str().into();

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::block_in_place;
 use tokio_util::sync::CancellationToken;
@@ -375,8 +374,7 @@ impl Queue {
                 shell_quoted(&text)
             );
             if output::is_json() {
-                let line = json!({ "state": "failed", "failure": text.to_string_lossy(), "reason": why, "exit": 1 });
-                self.print_json(record, line);
+                self.print_failure(record, &text, &why);
             }
             eprintln!("assetfs: {} {why}", record.entry);
         }

@@ -20,8 +20,8 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// True if the model may take the place of the draft. Of a draft that is a new version, that is the model that it is
-    /// about to replace, or a newer version of it.
+    /// True if the draft may become this model. A draft that is a new version may only become the model that it replaces, or
+    /// a newer version of that model.
     fn may_be(&self, model: &KnownModel) -> bool {
         self.replaces.as_ref().is_none_or(|replaced| {
             replaced.asset == model.asset || model.before.contains(&replaced.asset)
@@ -30,9 +30,10 @@ impl Candidate {
 }
 
 impl Starter<'_> {
-    /// A complete model of the account with the name and the bytes of a loose file, and the draft's join key. `None` for a model
-    /// that this machine has sent, because a second copy is intended then, and for a folder: its draft has the plain name
-    /// here already, so the model that is listed beside it would keep its name with the id.
+    /// Finds a complete model of the account that has the same name and bytes as this loose file. Returns it with the join key
+    /// of the draft. Returns `None` if this machine has sent the model, because the user then wants a second copy. Also
+    /// returns `None` if the draft is a folder: the draft already has the plain name on this machine, so the model would
+    /// keep its name with the id.
     pub(super) async fn known_model(&self) -> OutboxResult<Option<(AssetId, String)>> {
         let parts = self.link.parts();
         let Some(draft) = self.candidate() else {
@@ -86,7 +87,8 @@ impl Starter<'_> {
         matches!(compared, Ok(Comparison::Same))
     }
 
-    /// A draft that would replace the model that it becomes replaces the version before that instead. False if there is none.
+    /// If the draft is marked as the next version of the model that it becomes, marks it as the next version of the one before
+    /// that model. False if there is none, or if the draft has changed.
     async fn replace_the_one_before(
         &self,
         draft: &Candidate,

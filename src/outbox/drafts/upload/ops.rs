@@ -9,7 +9,7 @@ use assetfs_formats::number_text;
 
 use crate::outbox::drafts::activity::Trouble;
 use crate::outbox::drafts::draft::{Draft, Stage};
-use crate::outbox::drafts::info::DraftPhase;
+use crate::outbox::drafts::info::{DraftKind, DraftPhase};
 use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::open::open_file;
 use crate::outbox::drafts::parts::{DraftParts, KnownModels};
@@ -52,9 +52,10 @@ pub struct Uploads {
 }
 
 impl Uploads {
-    /// From now on, a loose file is not sent if the account has a model with its name and bytes: it becomes that model, also
-    /// if it is the next version here and another machine has sent it. `known` finds the model; no lock is held while it is
-    /// called. Further calls change nothing.
+    /// Sets the function that finds models of the account. From then on, a loose file is not sent if the account has a complete
+    /// model with the same name and bytes: the file becomes that model. This also holds for a file that is the next version
+    /// of a model, if another machine has already sent that version. `known` is called without a lock. Further calls of this
+    /// change nothing.
     pub fn join_known_models(&self, known: Box<KnownModels>) {
         let _ = self.parts.own.known_models.set(known);
     }
@@ -99,12 +100,14 @@ impl Uploads {
         }
     }
 
-    /// Waits until the files of a model that was just imported are checked: before that, it can have no next version. After
-    /// [`LONGEST_CHECK`] the caller has to do without.
+    /// Waits until the file of a loose draft whose model was just imported is checked: before that, the model can have no
+    /// next version. Returns after [`LONGEST_CHECK`] in any case. Does not wait for a folder.
     pub async fn until_checked(&self, draft: DraftId) {
         let is_checked = || {
             let memory = self.parts.memory();
-            let stage = memory.state.drafts.get(&draft).and_then(Draft::stage);
+            let draft = memory.state.drafts.get(&draft);
+            let loose = draft.filter(|draft| draft.kind == DraftKind::LooseFile);
+            let stage = loose.and_then(Draft::stage);
             (!matches!(stage, Some(Stage::Imported { .. }))).then_some(())
         };
         let checked = self.parts.until(is_checked);
@@ -249,8 +252,8 @@ impl Uploads {
         self.parts.memory().state.sent.get(&asset).cloned()
     }
 
-    /// A file of an asset was copied in again with the same bytes and this time. Tools that compare times find it unchanged
-    /// then. Durable within a second.
+    /// Records that a file of an asset was copied in again with the same bytes, and gives the file the modification time of
+    /// the copy, so that tools that compare times do not copy it once more. Durable within a second.
     pub fn copied_again(
         &self,
         asset: AssetId,
