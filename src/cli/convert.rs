@@ -4,7 +4,6 @@ mod present;
 mod request;
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -18,7 +17,7 @@ use super::at_once::for_each_with_exit;
 use super::completers;
 use super::exit::Exit;
 use super::given_paths::{self, ListForm};
-use super::mounted::{self, MountedDrive, command_at, explain_at, own_target};
+use super::mounted::{self, MountedDrive, command_at, explain_at, has_drive_ended, own_target};
 use super::output;
 use super::progress::{Progress, Task};
 use super::settings::Span;
@@ -249,7 +248,7 @@ fn wait_for(
                 }
             }
             // A service that does not answer for a moment goes on with the conversion.
-            Err(error) if answered.elapsed() >= SILENCE || is_drive_gone(&error) => {
+            Err(error) if answered.elapsed() >= SILENCE || has_drive_ended(&error) => {
                 return Err(error);
             }
             Err(_) => task.show("waiting for the service"),
@@ -260,16 +259,6 @@ fn wait_for(
         std::thread::sleep(pause);
         pause = (pause * 5 / 4).min(MAX_PAUSE);
     }
-}
-
-fn is_drive_gone(error: &anyhow::Error) -> bool {
-    let code = |cause: &(dyn std::error::Error + 'static)| {
-        cause.downcast_ref::<io::Error>()?.raw_os_error()
-    };
-    error
-        .chain()
-        .filter_map(code)
-        .any(|code| code == libc::ENOTCONN)
 }
 
 fn jobs_in(controls: &Path) -> Result<Vec<ConversionJob>> {

@@ -299,7 +299,7 @@ fn listed(asked: &OneEmbed<'_>, link: &Path, begun: Instant) -> Result<PathBuf> 
     loop {
         match fs::canonicalize(link) {
             Ok(page) => return Ok(page),
-            Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => {
+            Err(error) if mounted::means_ended(&error) => {
                 return Err(explain_at(link, error));
             }
             Err(_) => {}

@@ -37,6 +37,8 @@ const PORTS: std::ops::Range<u16> = 20_000..30_000;
 const TRIES: u16 = 50;
 /// How long to wait for a service that is stopping or that serves one command.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a command waits for an answer of the local service.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
 /// A local service for a mount.
 pub(super) struct Started {
@@ -232,8 +234,16 @@ pub(super) async fn sign_in_link(data_dir: &Path) -> Result<String> {
     let (address, token) = (read(data_dir, ADDRESS)?, read(data_dir, TOKEN_FILE)?);
     let base = Url::parse(&address).context("cannot understand the address of the service")?;
     let client = client_for(&address, Some(Token::parse(&token)?), true)?;
-    let code = client.tokens().sign_in_code().await?;
-    Ok(code.link(&base))
+    let code = tokio::time::timeout(ANSWERS_WITHIN, client.tokens().sign_in_code()).await;
+    let code = code.map_err(|_elapsed| {
+        let holder = DirLock::holder(data_dir).map(|pid| format!(" (process {pid})"));
+        anyhow::anyhow!(
+            "the local service at {address} does not answer within {} s; its process may be stopped{}",
+            ANSWERS_WITHIN.as_secs(),
+            holder.unwrap_or_default()
+        )
+    })?;
+    Ok(code?.link(&base))
 }
 
 /// The address of the service that runs on this folder, if it has said it.

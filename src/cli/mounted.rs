@@ -50,9 +50,18 @@ const MD5_ATTRIBUTE: &str = "user.assetfs.md5";
 #[derive(Debug, Clone)]
 pub(super) struct MountedDrive {
     root: PathBuf,
+    /// The command that mounts it again. Kept here, because the account of a drive is not known after it was unmounted.
+    command_again: String,
 }
 
 impl MountedDrive {
+    fn at(root: PathBuf) -> MountedDrive {
+        MountedDrive {
+            command_again: mount_source::command_again(&root),
+            root,
+        }
+    }
+
     /// The drive that contains `path`.
     pub(super) fn of(path: &Path) -> Result<MountedDrive> {
         unanswered::watch(path);
@@ -61,7 +70,7 @@ impl MountedDrive {
             Some(root) => {
                 // The path may have led here over a link.
                 unanswered::watch_drive(&root);
-                Ok(MountedDrive { root })
+                Ok(MountedDrive::at(root))
             }
             None => bail!(
                 "{} is not in a mounted assetfs drive; `assetfs status` lists the drives",
@@ -75,7 +84,7 @@ impl MountedDrive {
         dying::free_before_use()?;
         let mounts = fuse::mounts()?.into_iter();
         let mounts = mounts.inspect(|root| unanswered::watch_drive(root));
-        Ok(mounts.map(|root| MountedDrive { root }).collect())
+        Ok(mounts.map(MountedDrive::at).collect())
     }
 
     /// The drive at `dir`. Without `dir` the one that the working folder is in, else the only one that this user mounted, else
@@ -87,7 +96,7 @@ impl MountedDrive {
         dying::free_before_use()?;
         let root = DriveChoice::here()?.root(command)?;
         unanswered::watch_drive(&root);
-        Ok(MountedDrive { root })
+        Ok(MountedDrive::at(root))
     }
 
     /// The drives whose account a command means that names none, with their source. They are several only if all are of one
@@ -110,7 +119,7 @@ impl MountedDrive {
             }
             unanswered::watch_drive(root);
         }
-        let drives = roots.into_iter().map(|root| MountedDrive { root });
+        let drives = roots.into_iter().map(MountedDrive::at);
         Ok(Some((drives.collect(), source)))
     }
 
@@ -125,6 +134,40 @@ impl MountedDrive {
         let text = fs::read(&path).map_err(|error| self.explain(error))?;
         serde_json::from_slice(&text)
             .with_context(|| format!("cannot understand {}", path.display()))
+    }
+
+    /// The id of its process. It is another one when the drive has been mounted again.
+    pub(super) fn process(&self) -> Result<u32> {
+        Ok(self.status()?.pid)
+    }
+
+    /// Returns `error`, or the error that the drive has ended if `process` is not its process any more. In that case `error`
+    /// may be misleading: while no drive is mounted, all files seem to be missing.
+    pub(super) fn unless_ended(&self, process: u32, error: anyhow::Error) -> anyhow::Error {
+        match self.check_process(process) {
+            Ok(()) => error,
+            Err(ended) => ended,
+        }
+    }
+
+    /// Fails if the drive no longer has this process.
+    pub(super) fn check_process(&self, process: u32) -> Result<()> {
+        match self.process()? == process {
+            true => Ok(()),
+            false => Err(self.ended().into()),
+        }
+    }
+
+    fn ended(&self) -> DriveEnded {
+        let (root, again) = (shell_quoted(&self.root), &self.command_again);
+        DriveEnded(match self.is_mounted() {
+            true => format!(
+                "the process of the drive at {root} has ended; `{again}`, with the other options that you gave, starts it again and finishes the unfinished uploads"
+            ),
+            false => format!(
+                "the drive at {root} is not mounted any more; `{again}`, with the other options that you gave, mounts it again"
+            ),
+        })
     }
 
     /// Sends the mount a command.
@@ -154,17 +197,18 @@ impl MountedDrive {
         })
     }
 
+    fn is_mounted(&self) -> bool {
+        fuse::mounts().is_ok_and(|mounts| mounts.contains(&self.root))
+    }
+
     fn is_read_only(&self) -> bool {
         self.status().is_ok_and(|status| status.read_only)
     }
 
     pub(super) fn explain(&self, error: io::Error) -> anyhow::Error {
         let root = shell_quoted(&self.root);
-        if error.raw_os_error() == Some(libc::ENOTCONN) {
-            anyhow::anyhow!(
-                "the process of the drive at {root} has ended; `{}`, with the other options that you gave, starts it again and finishes the unfinished uploads",
-                mount_source::command_again(&self.root)
-            )
+        if means_ended(&error) || !self.is_mounted() {
+            self.ended().into()
         } else if error.raw_os_error() == Some(libc::EROFS) && self.is_read_only() {
             anyhow::anyhow!(
                 "the drive at {root} is mounted read-only, and this would change something; to change it, unmount it and mount it without --read-only (or `read_only` in the configuration)"
@@ -459,10 +503,31 @@ pub(super) fn why(path: &Path) -> Result<Option<String>> {
     sentence_at(path).map_err(|error| explain_at(path, error.into()))
 }
 
+/// Error: the process of a drive has ended, and its mount point still exists.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct DriveEnded(String);
+
+/// Whether an error occurred because the process of a drive has ended.
+pub(super) fn has_drive_ended(error: &anyhow::Error) -> bool {
+    let is_it = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<io::Error>().is_some_and(means_ended)
+    };
+    error.is::<DriveEnded>() || error.chain().any(is_it)
+}
+
+/// Whether a call to a drive failed because the process of the drive has ended, also in the middle of the call.
+pub(super) fn means_ended(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ENOTCONN | libc::ECONNABORTED)
+    )
+}
+
 /// The message for an error at `path`. If the process of the drive has ended, it says so, and what to do.
 pub(super) fn explain_at(path: &Path, error: io::Error) -> anyhow::Error {
     match MountedDrive::of(path) {
-        Ok(drive) if error.raw_os_error() == Some(libc::ENOTCONN) => drive.explain(error),
+        Ok(drive) if means_ended(&error) => drive.explain(error),
         _ => anyhow::Error::new(error).context(shell_quoted(path)),
     }
 }

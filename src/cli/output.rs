@@ -85,10 +85,10 @@ pub(super) fn about(path: Option<&Path>, ended: Result<Exit>) -> Result<Exit> {
     }
 }
 
-/// The path of a command that was given one.
+/// The path of a command that was given one. `-` is none: it stands for standard input.
 pub(super) fn only(paths: &[PathBuf]) -> Option<&Path> {
     match paths {
-        [path] => Some(path),
+        [path] if path.as_os_str() != "-" => Some(path),
         _ => None,
     }
 }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap_complete::engine::ArgValueCompleter;
 
 use crate::fuse::shell_quoted;
 
 use super::completers;
 use super::exit::{Exit, WrongUse, sentence};
+use super::files::is_json;
 use super::given_paths::{self, ListForm};
 use super::mounted::{MountedDrive, check_exists, item_id, own_target};
 use super::table::counted;
@@ -64,25 +65,25 @@ struct DoomedModel {
 }
 
 impl Doomed {
-    /// All are looked at before anything is deleted: a name that does not exist may be a typing error.
-    fn of(given: &[PathBuf]) -> Result<Doomed> {
+    /// All are looked at before anything is deleted: a name that does not exist may be a typing error. Returns an error for each
+    /// wrong path; then nothing is deleted.
+    fn of(given: Vec<PathBuf>) -> Result<Doomed, Vec<(PathBuf, anyhow::Error)>> {
         let mut doomed = Doomed::default();
-        for path in given {
-            let found = own_target(path).and_then(|target| Ok((find(&target)?, target)));
-            let ((root, family, id), folder) = match given.len() {
-                1 => found?,
-                _ => found.context("nothing was deleted")?,
-            };
-            match (family, id) {
-                (Some(family), Some(id)) => {
+        let mut wrong = Vec::new();
+        for given in given {
+            match own_target(&given).and_then(|target| Ok((find(&target)?, target))) {
+                Ok(((root, Some(family), Some(id)), folder)) => {
                     let models = doomed.models.entry((root, family)).or_default();
-                    let given = path.clone();
                     models.push(DoomedModel { given, folder, id });
                 }
-                _ => doomed.others.push(folder),
+                Ok((_, folder)) => doomed.others.push(folder),
+                Err(error) => wrong.push((given, error)),
             }
         }
-        Ok(doomed)
+        match wrong.is_empty() {
+            true => Ok(doomed),
+            false => Err(wrong),
+        }
     }
 
     fn models(&self) -> usize {
@@ -96,8 +97,22 @@ impl Doomed {
 }
 
 fn delete(args: &RmArgs) -> Result<Exit> {
-    let doomed = Doomed::of(&given_paths::all(&args.paths, args.form)?)?;
+    let given = given_paths::all(&args.paths, args.form)?;
+    let count = given.len();
     output::is_list();
+    let doomed = match Doomed::of(given) {
+        Ok(doomed) => doomed,
+        Err(wrong) => {
+            let mut exit = Exit::Done;
+            for (path, error) in &wrong {
+                exit = exit.max(output::failed(Some(path), error));
+            }
+            if wrong.len() < count {
+                eprintln!("nothing was deleted");
+            }
+            return Ok(exit);
+        }
+    };
     if args.dry_run {
         doomed.paths().for_each(output::would_do);
         let count = doomed.paths().count() as u64;
@@ -172,8 +187,9 @@ fn family_of(root: &Path, path: &Path) -> Result<Option<&'static str>> {
         ["rawmodels", _] => Ok(Some("rawmodels")),
         ["rapidmodels", _] => Ok(Some("rapidmodels")),
         ["presets" | "embeds" | "jobs", _] => Ok(None),
+        ["rawmodels", _, "optimize" | "embeds", text] if is_json(Path::new(text)) => Ok(None),
         _ => Err(WrongUse(format!(
-            "{} is not a model, preset or embed; the service deletes only whole models",
+            "{} is not a model, preset, embed or job text; the service deletes only whole models",
             shell_quoted(path)
         ))
         .into()),

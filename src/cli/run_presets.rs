@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use super::at_once::for_each_with_exit;
 use super::exit::{Exit, WrongUse};
@@ -36,7 +36,8 @@ pub(super) fn run_presets(given: &[String], models: Vec<PathBuf>, dry_run: bool)
                 continue;
             }
             if !dry_run {
-                preset.drop_into(&model)?;
+                let dropped = preset.drop_into(&model);
+                dropped.with_context(|| shell_quoted(&text).to_string())?;
             }
             if !is_new && preset.is_in(&model) {
                 has_not_failed(&text)?;

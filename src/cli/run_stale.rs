@@ -116,6 +116,9 @@ fn describe(drive: &MountedDrive, it: &Stale, is_result: bool) {
                 "source": it.source,
                 "preset": it.preset,
                 "stale": it.stale,
+                "state": "not_sent",
+                "dry_run": true,
+                "exit": 0,
             }));
         }
         return;

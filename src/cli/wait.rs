@@ -11,7 +11,7 @@ use clap_complete::engine::ArgValueCompleter;
 
 use super::budget::Budget;
 use super::completers;
-use super::exit::Exit;
+use super::exit::{Exit, WrongUse};
 use super::files::is_json;
 use super::mounted::{self, ItemReport, MountedDrive, POLL_PERIOD};
 use super::output;
@@ -63,14 +63,18 @@ pub(super) fn run(args: &WaitArgs) -> Result<Exit> {
 }
 
 fn wait_and_report(args: &WaitArgs) -> Result<Exit> {
+    check_has_results(args)?;
     let targets = match args.paths.as_slice() {
-        [] => under_way(&MountedDrive::at_or_only(None, "wait")?)?,
+        [] => {
+            let drive = MountedDrive::at_or_only(None, "wait")?;
+            targets(&[drive.root().to_owned()])?
+        }
         paths => targets(paths)?,
     };
     if targets.is_empty() && !args.quiet {
         eprintln!("Nothing is under way.");
     }
-    let outcome = wait_for(&targets, args.timeout.map(|span| span.0), args.quiet)?;
+    let outcome = wait_for_targets(&targets, args.timeout.map(|span| span.0), args.quiet)?;
     output::is_list();
     let mut exit = outcome.exit;
     for (path, state) in outcome.states {
@@ -88,6 +92,23 @@ fn wait_and_report(args: &WaitArgs) -> Result<Exit> {
         }
     }
     Ok(exit)
+}
+
+/// Refuses a budget for a source model: there is no result to measure, so every budget would pass.
+fn check_has_results(args: &WaitArgs) -> Result<()> {
+    let is_source = |path: &&PathBuf| {
+        let whole = std::path::absolute(path).unwrap_or_default();
+        whole.parent().is_some_and(|it| it.ends_with("rawmodels"))
+    };
+    let source = args.paths.iter().find(is_source);
+    match source.filter(|_| !args.budget.is_empty()) {
+        Some(source) => Err(WrongUse(format!(
+            "{0} is a source model, and a budget is about results; name its results with {0}/optimize",
+            shell_quoted(source)
+        ))
+        .into()),
+        None => Ok(()),
+    }
 }
 
 /// What of the budget the result of a path exceeds.
@@ -119,7 +140,11 @@ fn report(path: &Path, state: &State, advice: &str, quiet: bool) {
     let shown = shell_quoted(path);
     let (word, status, reason, exit) = match state {
         State::Failed(word, text) => {
-            eprintln!("assetfs: {shown}: {text}{advice}");
+            let end = text.trim_end_matches('.');
+            match advice {
+                "" => eprintln!("assetfs: {shown}: {text}"),
+                advice => eprintln!("assetfs: {shown}: {end}{advice}"),
+            }
             (word, text, Some(text), Exit::Failed)
         }
         State::Going(word, text) => {
@@ -169,6 +194,55 @@ fn end_for(path: &Path) -> String {
     }
 }
 
+/// What is waited for.
+struct Target {
+    path: PathBuf,
+    /// Set if the path is the draft of a new version. A complete version gets the name of the model, and this path disappears.
+    version: Option<Version>,
+}
+
+/// The model that a draft becomes a new version of.
+struct Version {
+    model: PathBuf,
+    /// The id of the version that it replaces.
+    old: Option<String>,
+}
+
+impl Target {
+    /// `gone_since` is when the path of a version was missing first.
+    fn state(&self, gone_since: &mut Option<Instant>) -> Result<State> {
+        let state = state_of(&self.path);
+        let is_gone = || {
+            let found = self.path.symlink_metadata();
+            found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        };
+        match &self.version {
+            Some(version) if state.is_err() && is_gone() => version.state_at_the_name(gone_since),
+            _ => state,
+        }
+    }
+}
+
+impl Version {
+    fn state_at_the_name(&self, gone_since: &mut Option<Instant>) -> Result<State> {
+        let now = mounted::item_id(&self.model)?;
+        if now.is_some() && now != self.old {
+            return state_of(&self.model);
+        }
+        let since = gone_since.get_or_insert_with(Instant::now);
+        Ok(match since.elapsed() < NAME_PATIENCE {
+            true => State::Going(
+                StatusWord::Importing,
+                "the new version takes the name".into(),
+            ),
+            false => State::Failed(
+                StatusWord::Failed,
+                "the new version was cancelled or removed".into(),
+            ),
+        })
+    }
+}
+
 /// The result of a wait.
 pub(super) struct WaitOutcome {
     pub(super) states: Vec<(PathBuf, State)>,
@@ -178,10 +252,15 @@ pub(super) struct WaitOutcome {
 /// How long to wait for a draft that is empty or has missing files: the copy may still be running.
 const MISSING_FILES_PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long to wait until a complete new version has the name of the model.
+pub(super) const NAME_PATIENCE: Duration = Duration::from_secs(10);
+
 /// A status, and since when a path has it.
 struct StatusTimer {
     text: String,
     since: Instant,
+    /// When its path was missing first.
+    gone_since: Option<Instant>,
 }
 
 impl StatusTimer {
@@ -189,6 +268,7 @@ impl StatusTimer {
         StatusTimer {
             text: String::new(),
             since: Instant::now(),
+            gone_since: None,
         }
     }
 
@@ -225,7 +305,7 @@ fn with_advice(state: &StatusWord, status: String) -> String {
 }
 
 /// How long to wait in a status that only the user can change; `None` if it changes by itself.
-fn patience_in(state: &StatusWord) -> Option<Duration> {
+pub(super) fn patience_in(state: &StatusWord) -> Option<Duration> {
     match state {
         StatusWord::NeedsFolder | StatusWord::NeedsCommit => Some(Duration::ZERO),
         StatusWord::Draft
@@ -237,9 +317,22 @@ fn patience_in(state: &StatusWord) -> Option<Duration> {
     }
 }
 
-/// Waits for all of `targets`, showing progress.
+/// Waits for all of `paths`, showing progress.
 pub(super) fn wait_for(
-    targets: &[PathBuf],
+    paths: &[PathBuf],
+    timeout: Option<Duration>,
+    quiet: bool,
+) -> Result<WaitOutcome> {
+    let target = |path: &PathBuf| Target {
+        path: path.clone(),
+        version: None,
+    };
+    let targets: Vec<Target> = paths.iter().map(target).collect();
+    wait_for_targets(&targets, timeout, quiet)
+}
+
+fn wait_for_targets(
+    targets: &[Target],
     timeout: Option<Duration>,
     quiet: bool,
 ) -> Result<WaitOutcome> {
@@ -247,13 +340,15 @@ pub(super) fn wait_for(
     let progress = Progress::new(quiet);
     let mut tasks: Vec<_> = targets
         .iter()
-        .map(|path| Some(progress.task(shell_quoted(path))))
+        .map(|it| Some(progress.task(shell_quoted(&it.path))))
         .collect();
     let mut timers: Vec<_> = targets.iter().map(|_| StatusTimer::new()).collect();
     loop {
         let mut states = Vec::with_capacity(targets.len());
-        for ((path, task), timer) in targets.iter().zip(&mut tasks).zip(&mut timers) {
-            let state = timer.judge(state_of(path)?);
+        for ((target, task), timer) in targets.iter().zip(&mut tasks).zip(&mut timers) {
+            let path = &target.path;
+            let state = target.state(&mut timer.gone_since)?;
+            let state = timer.judge(state);
             match &state {
                 State::Going(_, text) => {
                     if let Some(task) = task {
@@ -308,13 +403,16 @@ fn pace_of(path: &Path) -> Option<String> {
 }
 
 /// The paths to wait for: an `optimize/` folder means the jobs in it, a model also the new version of it that is being sent.
-fn targets(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+fn targets(paths: &[PathBuf]) -> Result<Vec<Target>> {
     let mut targets = BTreeSet::new();
     let mut versions = BTreeMap::new();
     for path in paths {
         // The parent folder determines what a name is; a relative name may have no parent.
         let path = &mounted::own_target(&std::path::absolute(path)?)?;
         let drive = MountedDrive::of(path)?;
+        if !versions.contains_key(drive.root()) && !is_job_folder(path) {
+            versions.insert(drive.root().to_owned(), versions_under_way(&drive)?);
+        }
         if path.canonicalize().is_ok_and(|path| path == drive.root()) {
             targets.extend(under_way(&drive)?);
         } else if is_job_folder(path) {
@@ -325,16 +423,26 @@ fn targets(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
                 }
             }
         } else {
-            if !versions.contains_key(drive.root()) {
-                versions.insert(drive.root().to_owned(), versions_under_way(&drive)?);
-            }
             let version = path.canonicalize().ok();
             let version = version.and_then(|model| versions[drive.root()].get(&model));
             targets.extend(version.cloned());
             targets.insert(path.clone());
         }
     }
-    Ok(targets.into_iter().collect())
+    let pairs = versions.values().flatten();
+    let models: BTreeMap<&Path, &Path> = pairs
+        .map(|(model, draft)| (draft.as_path(), model.as_path()))
+        .collect();
+    let target = |path: PathBuf| {
+        let whole = path.canonicalize().ok();
+        let model = whole.and_then(|whole| models.get(whole.as_path()));
+        let version = model.map(|model| Version {
+            model: (*model).to_owned(),
+            old: mounted::item_id(model).ok().flatten(),
+        });
+        Target { path, version }
+    };
+    Ok(targets.into_iter().map(target).collect())
 }
 
 /// The drafts that become new versions of models, by the paths of the models.

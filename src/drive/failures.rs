@@ -1,9 +1,13 @@
 //! The last failure message of each path, which `user.assetfs.why` shows. The history gets each new one.
 //!
-//! A failure ends when an operation of its kind succeeds at the path, when the path is removed, when the model that it is
-//! about is gone or has another name, or, for the list of the latest, after a while. Failures of writing and of sending also
-//! end when the draft or the job is sent; refusals of other operations do not. Bounded: the oldest are dropped first. Kept in
-//! memory; failures that must survive the mount are kept by the outbox.
+//! A failure ends
+//! - when an operation of the same kind succeeds at the path; a failure of writing, when a handle that has written is closed;
+//! - when the path is removed;
+//! - when the model that it is about is gone or has another name;
+//! - in the list of the latest failures, after a while.
+//!
+//! Failures of writing and of sending also end when the draft or the job is sent; refusals of other operations do not. Their
+//! number is limited: the oldest are dropped first. They are kept in memory; the outbox keeps those that must survive the mount.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
@@ -29,7 +33,7 @@ const STANDS_FOR: Duration = Duration::from_secs(2);
 pub(super) enum OperationKind {
     /// Lookup and `stat`.
     Look,
-    /// Open and read.
+    /// Opening, also for reading and writing, and reading.
     Read,
     /// Create and rename.
     Name,
@@ -37,7 +41,7 @@ pub(super) enum OperationKind {
     Link,
     /// Remove, which also ends all failures below the path.
     Remove,
-    /// Write. A later success does not restore the bytes that were lost.
+    /// Opening for writing alone, and writing. A later success does not restore the bytes that were lost.
     Write,
     /// Change of the length, the mode or the times, and reservation of space.
     Change,
@@ -58,9 +62,13 @@ impl OperationKind {
     fn ends(self, failed: OperationKind) -> bool {
         match self {
             OperationKind::Remove => true,
+            // If the file cannot be renamed to a backup, programs save in place, which also ends the failure of the rename.
             OperationKind::Close => matches!(
                 failed,
-                OperationKind::Close | OperationKind::Write | OperationKind::Change
+                OperationKind::Close
+                    | OperationKind::Write
+                    | OperationKind::Change
+                    | OperationKind::Name
             ),
             OperationKind::Write | OperationKind::BackgroundWork | OperationKind::Warning => false,
             OperationKind::Name => matches!(failed, OperationKind::Name | OperationKind::Link),
@@ -554,6 +562,7 @@ mod tests {
         );
         assert!(ended(read, read), "opened again");
         assert!(ended(write, close) && ended(close, close), "copied again");
+        assert!(ended(OperationKind::Name, close), "saved in another way");
         for whole in [OperationKind::Name, OperationKind::Command] {
             failures.note(("/a", None), whole, Outcome::Failed, "no room");
             failures.succeeded("/a", whole, None);

@@ -8,7 +8,8 @@
 //! The helper is another process because it waits for locks of the kernel as any program does: if the drive is killed,
 //! its connection to the kernel ends, and with that the helper's calls.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::ffi::OsStr;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -82,6 +83,23 @@ pub(super) enum Own {
 /// In the order in which they were done.
 pub(super) type OwnNames = Vec<(String, Own)>;
 
+/// A note that a program is making or removing a name. It ends when it is dropped.
+pub(super) struct UnderWay<'a, N> {
+    inotify: &'a Inotify<N>,
+    /// `None` in a folder that nobody watches.
+    of: Option<(Ino, String)>,
+}
+
+impl<N> Drop for UnderWay<'_, N> {
+    fn drop(&mut self) {
+        let Some(of) = &self.of else { return };
+        let mut noted = self.inotify.noted.locked();
+        if let Some(at) = noted.under_way.iter().position(|it| it == of) {
+            noted.under_way.swap_remove(at);
+        }
+    }
+}
+
 pub(super) struct Inotify<N> {
     helper: OnceLock<Arc<dyn InotifyHelper>>,
     expected: Mutex<Option<Expected<N>>>,
@@ -95,6 +113,8 @@ pub(super) struct Inotify<N> {
 struct InotifyNotes<N> {
     /// Watched folders, with what was made in them here.
     folders: HashMap<Ino, OwnNames>,
+    /// Names in them that programs make or remove now. The drive may list what the kernel has not reported yet.
+    under_way: Vec<(Ino, String)>,
     /// Folder and item with changed attributes.
     touched: VecDeque<(N, N)>,
 }
@@ -106,6 +126,7 @@ impl<N> Default for Inotify<N> {
             expected: Mutex::default(),
             noted: Mutex::new(InotifyNotes {
                 folders: HashMap::new(),
+                under_way: Vec::new(),
                 touched: VecDeque::new(),
             }),
             changed: Notify::new(),
@@ -174,6 +195,26 @@ impl<N: Clone + PartialEq> Inotify<N> {
         if folders.is_empty() {
             noted.touched.clear();
         }
+    }
+
+    /// Notes that a program is making or removing a name, until the guard is dropped.
+    pub(super) fn begin(&self, folder: Ino, name: &OsStr) -> UnderWay<'_, N> {
+        let mut noted = self.noted.locked();
+        let name = name
+            .to_str()
+            .filter(|_| noted.folders.contains_key(&folder));
+        let of = name.map(|name| (folder, name.to_owned()));
+        noted.under_way.extend(of.clone());
+        UnderWay { inotify: self, of }
+    }
+
+    /// The names in a folder that programs are changing or have just changed. A list of the folder may be older than the change.
+    pub(super) fn unsettled(&self, folder: Ino) -> BTreeSet<String> {
+        let noted = self.noted.locked();
+        let begun = noted.under_way.iter();
+        let begun = begun.filter(|(at, _)| *at == folder).map(|(_, name)| name);
+        let done = noted.folders.get(&folder).into_iter().flatten();
+        begun.chain(done.map(|(name, _)| name)).cloned().collect()
     }
 
     /// A name was made or removed through this mount.

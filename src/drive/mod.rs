@@ -88,13 +88,14 @@ use crate::locks::Locked;
 pub use crate::outbox::StatusWord;
 use crate::outbox::{JobFolder, Outbox, OutboxEvent};
 use crate::wire::Event;
-pub use values::names::ends_in_id;
+pub use values::names::{ends_in_id, split_id, with_ending};
 
 use catalog::{Receiver, follow, keep_pins, probe_until_reachable, store_soon, take_hint, watch};
 use failures::OperationKind;
 use inotify::Own;
 use mount::Mount;
 use ops::history::{note_history, remember_standings};
+use ops::overwrite::remove_left;
 use ops::rename::rename;
 use ops::why::{note_outcome, noted, noted_at, tell_refused, told, told_at};
 use places::{job_folder_path, mount_status, refusals};
@@ -129,6 +130,7 @@ impl Drive {
         };
         let noting = Arc::clone(&mount);
         remember_standings(&mount);
+        remove_left(&mount);
         let note = move |event: &OutboxEvent| {
             note_outcome(&noting, event);
             note_history(&noting, event);
@@ -251,6 +253,7 @@ impl Drive {
         mode: u32,
         caller: &Caller,
     ) -> DriveResult<Entry> {
+        let _under_way = self.mount.inotify().begin(parent, name);
         let result = make_dir(&self.mount, parent, name, mode, caller).await;
         done_here(&self.mount, (parent, name), caller, Own::Made, result)
     }
@@ -263,6 +266,7 @@ impl Drive {
         mode: u32,
         caller: &Caller,
     ) -> DriveResult<Entry> {
+        let _under_way = self.mount.inotify().begin(parent, name);
         let result = make_node(&self.mount, parent, name, mode, caller).await;
         done_here(&self.mount, (parent, name), caller, Own::Made, result)
     }
@@ -286,11 +290,13 @@ impl Drive {
 
     /// Removes a file or a link.
     pub async fn remove_file(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
+        let _under_way = self.mount.inotify().begin(parent, name);
         let result = remove_file(&self.mount, parent, name, caller).await;
         done_here(&self.mount, (parent, name), caller, Own::Removed, result)
     }
 
     pub async fn remove_dir(&self, parent: Ino, name: &OsStr, caller: &Caller) -> DriveResult<()> {
+        let _under_way = self.mount.inotify().begin(parent, name);
         let result = remove_dir(&self.mount, parent, name, caller).await;
         done_here(&self.mount, (parent, name), caller, Own::Removed, result)
     }
@@ -305,6 +311,9 @@ impl Drive {
         mode: RenameMode,
         caller: &Caller,
     ) -> DriveResult<()> {
+        let inotify = self.mount.inotify();
+        let _under_way =
+            [(parent, name), (new_parent, new_name)].map(|(at, it)| inotify.begin(at, it));
         let result = rename(
             &self.mount,
             (parent, name),
@@ -314,9 +323,7 @@ impl Drive {
         )
         .await;
         if result.is_ok() {
-            self.mount
-                .inotify()
-                .own_rename((parent, name.to_str()), (new_parent, new_name.to_str()));
+            inotify.own_rename((parent, name.to_str()), (new_parent, new_name.to_str()));
             let _ = noted(
                 &self.mount,
                 new_parent,
@@ -347,6 +354,10 @@ impl Drive {
         }
         match result {
             Ok(Opened { fh, .. }) => noted_at(&self.mount, ino, fh, OperationKind::Read, result),
+            // After a refused open for both, programs open the file for reading alone, which ends the failure.
+            Err(_) if flags.access == Access::Write || flags.truncate => {
+                noted(&self.mount, ino, None, OperationKind::Write, result)
+            }
             Err(_) => noted(&self.mount, ino, None, OperationKind::Read, result),
         }
     }
@@ -369,6 +380,7 @@ impl Drive {
         flags: OpenFlags,
         caller: &Caller,
     ) -> DriveResult<(Entry, Opened)> {
+        let _under_way = self.mount.inotify().begin(parent, name);
         let result = create(&self.mount, parent, name, mode, flags, caller).await;
         done_here(&self.mount, (parent, name), caller, Own::Made, result)
     }
@@ -433,20 +445,34 @@ impl Drive {
 
     /// Handles one `close`; its error is the error of `close`.
     pub async fn flush(&self, ino: Ino, fh: Fh, caller: &Caller) -> DriveResult<()> {
+        let may_have_written = self.may_have_written(fh);
         let result = flush(&self.mount, fh, caller).await;
         tell_refused(&self.mount, (ino, None), caller, &result);
-        noted_at(&self.mount, ino, fh, OperationKind::Close, result)
+        match result {
+            Ok(()) if !may_have_written => Ok(()),
+            result => noted_at(&self.mount, ino, fh, OperationKind::Close, result),
+        }
     }
 
     /// Handles the last `close`.
     pub async fn release(&self, ino: Ino, fh: Fh) -> DriveResult<()> {
         // The handle is gone afterwards.
         let opener = self.mount.handles().file(fh).map(|open| open.opened_by);
+        let may_have_written = self.may_have_written(fh);
         let result = release(&self.mount, fh).await;
         if let Ok(opener) = opener {
             tell_refused(&self.mount, (ino, None), &opener, &result);
         }
-        noted(&self.mount, ino, None, OperationKind::Close, result)
+        match result {
+            Ok(()) if !may_have_written => Ok(()),
+            result => noted(&self.mount, ino, None, OperationKind::Close, result),
+        }
+    }
+
+    /// False for a handle that only reads, or through which nothing was written: its close does not end an earlier failure.
+    fn may_have_written(&self, fh: Fh) -> bool {
+        let open = self.mount.handles().file(fh);
+        open.is_ok_and(|open| open.may_have_written())
     }
 
     /// Makes what was written durable.

@@ -54,8 +54,8 @@ pub use jobs::{
 };
 pub use journal::Ticket;
 pub use names::{
-    has_references, is_junk_path, is_never_sent, is_service_folder, model_of_loose_file,
-    service_folder_of,
+    SAVE_START, has_references, is_junk_path, is_never_sent, is_service_folder,
+    model_of_loose_file, service_folder_of,
 };
 pub use presets::{PresetFile, PresetOverlay, PresetState, Presets, SavedPreset};
 pub use recovery::{Recovered, RecoveredFile, holds_unsent, recovered_in};

@@ -181,6 +181,9 @@ fn is_junk_file(name: &str) -> bool {
         || (name.len() > 1 && name.starts_with('#') && name.ends_with('#'))
 }
 
+/// Prefix of the temporary name of a file that is being written in place.
+pub const SAVE_START: &str = ".assetfs-save-";
+
 /// Beginnings and endings, in lower case, of the names that programs give to files that they have not finished. One of the two is
 /// empty if only the other counts.
 const IN_FLIGHT: &[(&str, &str)] = &[
@@ -205,6 +208,8 @@ const IN_FLIGHT: &[(&str, &str)] = &[
     ("", ".lftp-pget-status"),
     // GLib
     (".goutputstream-", ""),
+    // The drive itself, for files that are written in place
+    (SAVE_START, ""),
     // ProFTPD, Pure-FTPd
     (".in.", "."),
     (".pureftpd-upload.", ""),
@@ -257,6 +262,7 @@ mod tests {
             ("README", FileName::Plain),
             (".chair.bin.x8Gf3q", FileName::InFlight),
             (".goutputstream-8K2LZ3", FileName::InFlight),
+            (".assetfs-save-0a1b2c.chair.glb", FileName::InFlight),
             ("chair.glb.part", FileName::InFlight),
             ("chair.glb.partial", FileName::InFlight),
             ("chair.glb.crdownload", FileName::InFlight),

@@ -186,7 +186,20 @@ fn what_is_gone_is_removed_when_asked_and_files_of_others_never() {
         ran.err()
     );
     assert_eq!(visible(&bench), ["m0.web.glb", "m1.web.glb", "notes.txt"]);
-    build(&bench, &["--prune"]).expect(0);
+    for more in [&["-n"][..], &[]] {
+        let ran = build(&bench, &[&["--prune", "--json"], more].concat()).expect(0);
+        let lines = check_lines("build", &ran.out());
+        let removed = lines.iter().filter(|line| line["built"] == "removed");
+        let removed: Vec<&Value> = removed.collect();
+        assert_eq!(removed.len(), 1, "{}", ran.out());
+        assert!(
+            removed[0]["path"]
+                .as_str()
+                .unwrap()
+                .ends_with("dist/m0.web.glb")
+        );
+        assert_eq!(removed[0]["dry_run"], !more.is_empty());
+    }
     assert_eq!(visible(&bench), ["m1.web.glb", "notes.txt"]);
 }
 

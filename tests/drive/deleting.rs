@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use assetfs::drive::{DriveError, FileKind, SetAttributes};
 
-use assetfs::service::WorkerCommand;
 use assetfs::wire::RapidId;
 
 use crate::support::account::{Account, MINIMAL_GLTF, OtherProcess};
@@ -104,23 +103,9 @@ async fn what_was_removed_stays_hidden_while_its_program_removes_something_else(
     mounted.close().await;
 }
 
-/// An account with slower imports.
-async fn slow_account() -> Account {
-    let script = r#"sleep 1; exec "$0" engine-worker --no-pictures"#;
-    Account::with_worker(WorkerCommand {
-        program: "sh".into(),
-        args: vec![
-            "-c".into(),
-            script.into(),
-            env!("CARGO_BIN_EXE_assetfs").into(),
-        ],
-    })
-    .await
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn rm_r_ends_although_the_import_adds_folders_between_its_listing_and_its_rmdir() {
-    let account = slow_account().await;
+    let account = Account::with_slow_imports().await;
     let mounted = account.mount().await;
     let tree = &mounted.tree;
     let files = [("cube.gltf".to_owned(), MINIMAL_GLTF.to_vec())];
@@ -148,7 +133,7 @@ async fn rm_r_ends_although_the_import_adds_folders_between_its_listing_and_its_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rm_r_ends_although_a_retry_takes_away_what_it_has_listed() {
-    let account = slow_account().await;
+    let account = Account::with_slow_imports().await;
     let damaged = [("broken.glb", &b"glTF, but no more"[..])];
     let asset = account.upload_elsewhere("broken", &damaged).await;
     assert!(account.until_final(asset).await.is_failure());
@@ -186,7 +171,7 @@ async fn rm_r_ends_although_a_retry_takes_away_what_it_has_listed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_removed_file_of_a_listed_model_deletes_nothing() {
-    let account = slow_account().await;
+    let account = Account::with_slow_imports().await;
     let mounted = account.mount().await;
     let tree = &mounted.tree;
     let files = [("cube.gltf".to_owned(), MINIMAL_GLTF.to_vec())];

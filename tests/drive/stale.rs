@@ -80,3 +80,27 @@ async fn the_result_of_a_new_version_has_the_plain_name_also_after_the_preset_ch
     second.close().await;
     mounted.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preset_that_goes_back_has_its_earlier_result_and_nothing_is_to_be_paid() {
+    let (_account, mounted) = Account::mounted_with_cube().await;
+    let tree = &mounted.tree;
+    let preset = "/presets/shop.json";
+    tree.write(preset, percent(50).as_bytes()).await.unwrap();
+    tree.optimize("cube", "web", r#"{"preset": "shop"}"#).await;
+    let link = "/rapidmodels/.assetfs/by-source/cube/web";
+    let first = tree.read_link(link).await.unwrap();
+    tree.write(preset, percent(60).as_bytes()).await.unwrap();
+    run_stale(&mounted).await;
+    let second = tree.read_link(link).await.unwrap();
+    assert_ne!(first, second);
+    for (percentage, result) in [(50, &first), (60, &second), (50, &first)] {
+        tree.write(preset, percent(percentage).as_bytes())
+            .await
+            .unwrap();
+        assert!(lines(tree, STALE).await.is_empty(), "{percentage}");
+        assert_eq!(&tree.read_link(link).await.unwrap(), result);
+    }
+    assert_eq!(names(&mounted).await.len(), 2);
+    mounted.close().await;
+}

@@ -65,11 +65,16 @@ impl Stage {
             eprintln!("{number:4} actor {actor}: {op:?}");
         }
         let is_alone = self.fronts.len() == 1;
-        // What an old version is called afterwards depends on which machines saw the new one, and whether a text is sent on
-        // whether its drive knows of the removal.
-        if let Op::RemoveAll(name) = op
-            && (!is_alone || self.model.replaced.iter().any(|(old, _)| old == name))
-        {
+        let is_replaced = |name: &String| self.model.replaced.iter().any(|(old, _)| old == name);
+        let needs_all_to_know = match op {
+            // What an old version is called afterwards depends on which machines saw the new one, and whether a text is sent
+            // on whether its drive knows of the removal.
+            Op::RemoveAll(name) => !is_alone || is_replaced(name),
+            // A machine that has not seen the new version yet tags the old one, which has the name there.
+            Op::Tag(name, _) => !is_alone && is_replaced(name),
+            _ => false,
+        };
+        if needs_all_to_know {
             let now = [self.model.clone()];
             self.compare(&now, number)?;
         }
@@ -97,10 +102,16 @@ impl Stage {
                 if outcome == Err(Errno::NOSPC) && !what.needs_no_room() {
                     let mut possible = vec![before.clone()];
                     // A file may have been made or emptied before its bytes found no room.
-                    if let Op::Write(path, _) = &**what {
+                    let empty = match &**what {
+                        Op::Write(path, _) => Some(Op::Write(path.clone(), Content::Text(0))),
+                        Op::WritePreset(name, _) if !before.presets.contains_key(name) => {
+                            Some(Op::WritePreset(name.clone(), Content::Text(0)))
+                        }
+                        _ => None,
+                    };
+                    if let Some(empty) = empty {
                         let mut begun = before;
-                        let _: Outcome =
-                            begun.apply(actor, &Op::Write(path.clone(), Content::Text(0)));
+                        let _: Outcome = begun.apply(actor, &empty);
                         possible.push(begun);
                     }
                     // It may be the close that finds no room: the file is changed then.
@@ -146,7 +157,9 @@ impl Stage {
         if !is_open {
             return compare_outcome(number, op, told(expected), told(outcome));
         }
-        let possible = [self.model.clone(), before];
+        let mut possible = vec![self.model.clone()];
+        possible.extend(partly_tagged(&before, actor, op));
+        possible.push(before);
         let found = self.compare(&possible, number)?;
         self.model = possible[found].clone();
         Ok(())
@@ -180,6 +193,31 @@ impl Stage {
             pause = (pause * 2).min(Duration::from_millis(400));
         }
     }
+}
+
+/// The states that a failed change of tags may leave: one request adds all new tags, and each removal is a request of its own.
+fn partly_tagged(before: &Model, actor: ActorId, op: &Op) -> Vec<Model> {
+    let (Op::Faulty(_, op) | Op::Stopped(_, op)) = op else {
+        return Vec::new();
+    };
+    let Op::Tag(name, wanted) = &**op else {
+        return Vec::new();
+    };
+    let Some(old) = before.models.get(name).map(|model| &model.tags) else {
+        return Vec::new();
+    };
+    let removed: Vec<&String> = old.difference(wanted).collect();
+    let subsets = 0..1_u32 << removed.len();
+    let left = |subset: u32| {
+        let numbered = removed.iter().enumerate();
+        let left = numbered.filter(move |(number, _)| subset & (1 << number) != 0);
+        let tags = left.map(|(_, tag)| (*tag).clone());
+        let mut model = before.clone();
+        let tags = wanted.iter().cloned().chain(tags).collect();
+        let _: Outcome = model.apply(actor, &Op::Tag(name.clone(), tags));
+        model
+    };
+    subsets.map(left).collect()
 }
 
 /// What a fault may do to an operation. What is sent later is accepted in any case.

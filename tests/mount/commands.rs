@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -159,6 +160,57 @@ fn wait_of_a_model_waits_for_its_new_version_that_is_being_sent() {
         let now = fs::read(fixture.path("rawmodels/chair/chair.glb"));
         assert_eq!(now.unwrap(), model, "{mark}");
     }
+}
+
+#[test]
+fn a_budget_for_a_source_model_is_wrong_use() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fixture.add_chair();
+    let mut wait = assetfs("wait", fixture.path("rawmodels/chair"));
+    wait.args(["--max-triangles", "1"]);
+    let said = fails(wait, 2);
+    assert!(said.contains("a budget is about results"), "{said}");
+}
+
+#[test]
+fn wait_follows_a_replacement_that_goes_on_in_the_background() {
+    needs_fuse!();
+    let mut fixture = Fixture::new();
+    let local = fixture.scratch.path().join("chair.glb");
+    let file = fixture.path("rawmodels/chair.glb");
+    fs::write(&local, triangle_glb("first")).unwrap();
+    run(Command::new("cp").arg(&local).arg(&file));
+    fixture.wait("rawmodels/chair");
+    for (mark, waits_for) in [("second", "rawmodels/chair"), ("third", "")] {
+        fs::write(&local, triangle_glb(mark)).unwrap();
+        let mut replace = Command::new(ASSETFS);
+        run(replace
+            .args(["replace", "--no-wait"])
+            .arg(&local)
+            .arg(fixture.path("rawmodels/chair")));
+        fixture.wait(waits_for);
+        let now = fs::read(fixture.path("rawmodels/chair/chair.glb"));
+        assert_eq!(now.unwrap(), triangle_glb(mark), "{mark}");
+    }
+    // A version that is cancelled fails its wait.
+    fixture.service.stop();
+    fixture.service.start_again_with(&["--workers", "0"]);
+    fs::write(&local, triangle_glb("fourth")).unwrap();
+    let mut replace = Command::new(ASSETFS);
+    run(replace
+        .args(["replace", "--no-wait"])
+        .arg(&local)
+        .arg(fixture.path("rawmodels/chair")));
+    let mut waiting = Command::new(ASSETFS)
+        .args(["wait", "--quiet"])
+        .arg(fixture.path("rawmodels/chair"))
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(waiting.try_wait().unwrap(), None, "it waits");
+    run(assetfs("cancel", fixture.path("rawmodels/chair")));
+    assert_eq!(waiting.wait().unwrap().code(), Some(1));
 }
 
 #[test]

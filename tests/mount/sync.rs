@@ -10,9 +10,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::json_schema::check_lines;
-use crate::square_glb::numbered_glb;
+use crate::square_glb::{broken_glb, numbered_glb};
 use crate::support::{
     ASSETFS, Fixture, MountPoint, assetfs, exists, fails, names_in, read, run, small_chair, text,
+    wait_until,
 };
 use crate::{needs_fuse, needs_program, needs_root};
 
@@ -123,11 +124,11 @@ fn a_folder_is_brought_in_once_and_changes_are_versions() {
     assert_eq!(ids(&fixture).len(), 5, "the old version is kept");
     // With --delete only the present versions stay.
     put(&fixture, 2, 8);
-    let deleted = sum(sync(&fixture, &["--delete"]), 0);
-    assert_eq!(
-        (&deleted["replaced"], &deleted["deleted"]),
-        (&json!(1), &json!(1))
-    );
+    for more in [&["--delete", "--dry-run"][..], &["--delete"]] {
+        let deleted = sum(sync(&fixture, more), 0);
+        let counts = (&deleted["replaced"], &deleted["deleted"]);
+        assert_eq!(counts, (&json!(1), &json!(2)), "{more:?}");
+    }
     assert_eq!(ids(&fixture).len(), 4);
     assert_eq!(
         names_in(&fixture.path("rawmodels")),
@@ -368,6 +369,55 @@ fn failures_are_at_the_end_and_are_not_sent_again() {
 }
 
 #[test]
+fn a_dry_run_foresees_what_is_refused_and_no_draft_of_somebody_else_is_waited_for() {
+    needs_fuse!();
+    let fixture = folder_with(2);
+    let gltf = r#"{"asset":{"version":"2.0"},"buffers":[{"uri":"gone.bin","byteLength":4}]}"#;
+    fs::write(models(&fixture).join("lacks.gltf"), gltf).unwrap();
+    // As a copy leaves them that was killed.
+    let draft = fixture.path("rawmodels/m1");
+    fs::create_dir(&draft).unwrap();
+    fs::write(draft.join("m1.glb"), &numbered_glb(1)[..100]).unwrap();
+    wait_until("the drive has looked at it", || {
+        fixture.status()["drafts"][0]["state"] == "incomplete"
+    });
+    for more in [&["--dry-run"][..], &[]] {
+        let begun = std::time::Instant::now();
+        let output = sync(&fixture, &[&["--json"], more].concat())
+            .output()
+            .unwrap();
+        let (mut lines, code) = lines_of(&output);
+        let end = lines.pop().unwrap();
+        assert_eq!(code, 1);
+        assert_eq!(
+            (&end["added"], &end["failed"]),
+            (&json!(1), &json!(2)),
+            "{end}"
+        );
+        let reason = |name: &str| {
+            let is_it = |line: &&Value| line["path"].as_str().is_some_and(|it| it.ends_with(name));
+            lines.iter().find(is_it).unwrap()["reason"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
+        assert!(reason("lacks.gltf").ends_with("it is not whole: gone.bin is missing"));
+        let said = reason("m1.glb");
+        assert!(
+            said.contains("is a draft with other files") && said.contains("assetfs cancel"),
+            "{said}"
+        );
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "it does not wait"
+        );
+    }
+    assert!(!exists(fixture.path("rawmodels/lacks")));
+    run(assetfs("cancel", &draft));
+    assert_eq!(sum(sync(&fixture, &[]), 1)["added"], json!(1));
+}
+
+#[test]
 fn a_dry_run_while_a_model_is_imported_says_that_it_is_waited_for() {
     needs_fuse!();
     let mut fixture = folder_with(1);
@@ -539,7 +589,7 @@ fn a_model_that_two_machines_sent_at_the_same_moment_is_never_deleted() {
 }
 
 #[test]
-fn of_two_versions_that_two_machines_sent_at_the_same_moment_none_is_deleted() {
+fn of_two_versions_that_two_machines_sent_at_the_same_moment_none_is_deleted_or_sent_again() {
     needs_fuse!();
     needs_program!("curl");
     let fixture = folder_with(2);
@@ -564,8 +614,9 @@ fn of_two_versions_that_two_machines_sent_at_the_same_moment_none_is_deleted() {
     crate::support::wait_until("the other's version has the name", || {
         names_in(&fixture.path("rawmodels")).contains(&double.clone().into())
     });
-    let output = sync(&fixture, &["--delete"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    let brought = sum(sync(&fixture, &["--delete"]), 0);
+    assert_eq!(brought["other_name"], json!(1), "{brought}");
+    assert_eq!(newest(), other, "what this machine sent is not sent again");
     let left = ids(&fixture);
     assert!(
         left.contains(&own),
@@ -619,4 +670,34 @@ fn folders_that_cannot_work_are_wrong_use() {
         .arg("sync")
         .args([models(&fixture).join("m0.glb"), fixture.root()]);
     assert!(fails(command, 2).contains("is a file"));
+}
+
+#[test]
+fn a_version_that_failed_is_sent_by_no_other_machine_and_is_over_with_the_next_good_file() {
+    needs_fuse!();
+    let fixture = folder_with(1);
+    sum(sync(&fixture, &[]), 0);
+    let elsewhere = fixture.second_machine();
+    sum(sync_into(&fixture, &elsewhere.root(), &[]), 0);
+    fs::write(models(&fixture).join("m0.glb"), broken_glb()).unwrap();
+    sum(sync(&fixture, &[]), 1);
+    let sent = fixture.service.assets().len();
+    crate::support::wait_until("the other machine lists it", || {
+        names_in(&elsewhere.root().join("rawmodels")).len() == 2
+    });
+    let other = sum(sync_into(&fixture, &elsewhere.root(), &[]), 1);
+    assert_eq!(other["double"], json!(0), "{other}");
+    assert_eq!(fixture.service.assets().len(), sent);
+
+    // The other machine has a good file first.
+    put(&fixture, 0, 5);
+    let other = sum(sync_into(&fixture, &elsewhere.root(), &[]), 0);
+    assert_eq!(other["replaced"], json!(1), "{other}");
+    crate::support::wait_until("nothing is left of the failed version", || {
+        // What others have done is learned by looking.
+        names_in(&fixture.path("rawmodels"));
+        let status = fixture.status();
+        status["drafts"].as_array().unwrap().is_empty() && status["failed_elsewhere"] == 0
+    });
+    run(assetfs("wait", fixture.root()));
 }

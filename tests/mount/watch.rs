@@ -10,7 +10,8 @@ use assetfs::durable::AppendLog;
 use crate::needs_fuse;
 use crate::square_glb::numbered_glb;
 use crate::support::{
-    ASSETFS, Fixture, fails, file_names, names_in, read, run, small_chair, triangles_of, wait_until,
+    ASSETFS, Fixture, assetfs, fails, file_names, names_in, read, run, small_chair, triangles_of,
+    wait_until,
 };
 
 const MODELS: usize = 6;
@@ -73,6 +74,64 @@ fn a_drive_that_does_the_work_uploads_and_pays_each_model_once_whatever_is_kille
     // The same folder again is not paid again.
     run(watch(&fixture).arg("--once"));
     assert_eq!(count("api/v2/rapidmodel?itemsPerPage=50"), 2 * MODELS);
+}
+
+#[test]
+fn a_drive_that_ends_is_waited_for_and_is_no_failure_of_its_models() {
+    needs_fuse!();
+    let mut fixture = watched_folder();
+    let dir = fixture.scratch.path().to_owned();
+    let mut child = watch(&fixture).stderr(Stdio::null()).spawn().unwrap();
+    for number in 0..3_u64 {
+        let path = dir.join(format!("hot/m{number}.glb"));
+        fs::write(path, numbered_glb(number as usize)).unwrap();
+        // Before the model is begun, during its upload, and later.
+        thread::sleep(Duration::from_millis(300 * number));
+        fixture.kill_mount();
+        thread::sleep(Duration::from_secs(2));
+        assert_eq!(child.try_wait().unwrap(), None, "it goes on");
+        fixture.mount(&[]);
+        wait_until("the results are there", || {
+            ["Lossless Clean-Up", "half"].iter().all(|preset| {
+                dir.join(format!("done/m{number} ({preset})/m{number}.glb"))
+                    .exists()
+            })
+        });
+    }
+    let failed = names_in(&dir.join("done")).into_iter();
+    let failed: Vec<_> = failed
+        .filter(|name| name.to_string_lossy().ends_with(".failed.txt"))
+        .collect();
+    assert!(failed.is_empty(), "{failed:?}");
+    kill(&mut child);
+}
+
+#[test]
+fn while_a_drive_is_not_mounted_nothing_is_copied_to_the_disk_below_and_no_model_fails() {
+    needs_fuse!();
+    let mut fixture = watched_folder();
+    let dir = fixture.scratch.path().to_owned();
+    let mut child = watch(&fixture).stderr(Stdio::null()).spawn().unwrap();
+    fs::write(dir.join("hot/m0.glb"), numbered_glb(0)).unwrap();
+    let has_results = |model: &str| {
+        let results = |preset| dir.join(format!("done/{model} ({preset})/{model}.glb"));
+        ["Lossless Clean-Up", "half"]
+            .map(results)
+            .iter()
+            .all(|it| it.exists())
+    };
+    wait_until("the first results are there", || has_results("m0"));
+    run(assetfs("unmount", fixture.root()));
+    fs::write(dir.join("hot/m1.glb"), numbered_glb(1)).unwrap();
+    thread::sleep(Duration::from_secs(3));
+    assert_eq!(child.try_wait().unwrap(), None, "it goes on");
+    let below = names_in(&fixture.root());
+    assert!(below.is_empty(), "{below:?}");
+    fixture.mount(&[]);
+    wait_until("the other results are there", || has_results("m1"));
+    let failed = |name: &std::ffi::OsString| name.to_string_lossy().ends_with(".failed.txt");
+    assert!(!names_in(&dir.join("done")).iter().any(failed));
+    kill(&mut child);
 }
 
 #[test]

@@ -222,6 +222,24 @@ fn every_tool_that_reads_a_tree_ends_well_on_the_whole_drive() {
 }
 
 #[test]
+fn rm_deletes_the_texts_of_jobs() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fixture.add_chair();
+    let text = fixture.path("rawmodels/chair/optimize/web.json");
+    fs::write(&text, r#"{"preset": "Lossless Clean-Up"}"#).unwrap();
+    fixture.wait("rawmodels/chair/optimize/web.json");
+    run(assetfs("rm", &text));
+    assert!(!text.exists());
+    let results = fixture.service.get("api/v2/rapidmodel?itemsPerPage=50");
+    assert_eq!(
+        results["data"].as_array().unwrap().len(),
+        1,
+        "its result stays"
+    );
+}
+
+#[test]
 fn rm_deletes_many_models_with_few_requests_and_keeps_to_the_limit() {
     needs_fuse!();
     let fixture = Fixture::with(&[], &["--delete-limit", "2"]);
@@ -246,6 +264,24 @@ fn rm_deletes_many_models_with_few_requests_and_keeps_to_the_limit() {
         said.contains("nothing was deleted") && said.contains("none"),
         "{said}"
     );
+    assert_eq!(fixture.service.assets().len(), 1);
+    // A line for each name that is wrong.
+    let wrong = ["rapidmodels/none", "rapidmodels/nobody"].map(|name| fixture.path(name));
+    let lines = Command::new(ASSETFS)
+        .args(["rm", "--json"])
+        .args(&wrong)
+        .arg(fixture.path("rawmodels/chair"))
+        .output()
+        .unwrap();
+    let lines: Vec<serde_json::Value> = text(&lines.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let named: Vec<&str> = lines
+        .iter()
+        .map(|line| line["path"].as_str().unwrap())
+        .collect();
+    assert_eq!(named, wrong.each_ref().map(|path| path.to_str().unwrap()));
     assert_eq!(fixture.service.assets().len(), 1);
     let output = remove(&rapid).unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use assetfs::client::Priority;
 use assetfs::outbox::{DraftId, EntryId, OpenMode, Outbox, OutboxConfig, OutboxError, StagedFile};
 
 use crate::support::{ME, World, eventually, glb, killed, put};
@@ -329,6 +330,39 @@ fn fill_journal(outbox: &Outbox, draft: DraftId) {
         .entries()
         .set_xattr(draft, EntryId::ROOT, "user.large", &value, false, false);
     set.unwrap_err();
+}
+
+#[tokio::test]
+async fn a_preset_whose_text_finds_no_room_is_what_it_was_before_and_is_not_sent() {
+    let Some(disk) = DiskWorld::mount().await else {
+        return;
+    };
+    let outbox = disk.open();
+    let shown = |outbox: &Outbox| -> Vec<(String, Vec<u8>)> {
+        let files = outbox.presets().overlay().files;
+        files.into_iter().map(|it| (it.name, it.text)).collect()
+    };
+    let kept = [("web.json~".to_owned(), b"first".to_vec())];
+    outbox.presets().save("web.json~", b"first").await.unwrap();
+    disk.disk.fill();
+    let long = format!("{{}}{}", " ".repeat(20_000));
+    for name in ["web.json~", "new.json"] {
+        let refused = outbox.presets().save(name, long.as_bytes()).await;
+        assert!(
+            matches!(refused, Err(OutboxError::StagingFull { .. })),
+            "{refused:?}"
+        );
+        assert_eq!(shown(&outbox), kept);
+    }
+    disk.disk.free();
+    outbox.shut_down().await;
+    drop(outbox);
+    let outbox = disk.open();
+    assert_eq!(shown(&outbox), kept);
+    let client = disk.world.client();
+    let presets = client.presets().list(Priority::Interactive).await.unwrap();
+    assert!(presets.is_empty(), "{presets:?}");
+    outbox.shut_down().await;
 }
 
 #[tokio::test]

@@ -28,6 +28,9 @@ pub const MINIMAL_GLTF: &[u8] = br#"{"asset":{"version":"2.0"},"scene":0,"scenes
 "accessors":[{"bufferView":0,"byteOffset":0,"componentType":5123,"count":3,"type":"SCALAR","max":[2],"min":[0]},
 {"bufferView":1,"byteOffset":0,"componentType":5126,"count":3,"type":"VEC3","max":[1.0,1.0,0.0],"min":[0.0,0.0,0.0]}]}"#;
 
+/// How long a draft has to be quiet before it is sent.
+const SETTLE: Duration = Duration::from_millis(300);
+
 /// The service and the folder of all state.
 pub struct Account {
     pub dir: TempDir,
@@ -101,6 +104,20 @@ impl Account {
     /// An account on a new service with this worker.
     pub async fn with_worker(worker: WorkerCommand) -> Account {
         Account::with_config(worker, |_| {}).await
+    }
+
+    /// The same with imports that take a second longer.
+    pub async fn with_slow_imports() -> Account {
+        let script = r#"sleep 1; exec "$0" engine-worker --no-pictures"#;
+        Account::with_worker(WorkerCommand {
+            program: "sh".into(),
+            args: vec![
+                "-c".into(),
+                script.into(),
+                env!("CARGO_BIN_EXE_assetfs").into(),
+            ],
+        })
+        .await
     }
 
     async fn with_config(
@@ -330,6 +347,7 @@ impl Account {
         let cache = open_cache(&state.join("cache"), limits).await;
         let meta = MetaStore::open(state.join("meta.redb")).expect("a store");
         let mut outbox_config = OutboxConfig::new(state.join("outbox"));
+        outbox_config.settle = SETTLE;
         change_outbox(&mut outbox_config);
         let (outbox, events) = Outbox::open(outbox_config, client.clone()).expect("an outbox");
         let mut config = DriveConfig::new("test account", state.join("outbox"));

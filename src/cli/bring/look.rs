@@ -14,7 +14,8 @@ use super::super::models_of_folder::content::{Content, compare, files_of, is_und
 use super::super::models_of_folder::{KnownTexts, ModelPreset, NewFiles, Source};
 use super::super::mounted::{self, MountedDrive, explain_at};
 use super::super::replace::is_unfinished;
-use crate::drive::{DraftStatus, StatusWord, ends_in_id};
+use super::super::wait::patience_in;
+use crate::drive::{DraftStatus, StatusWord, ends_in_id, split_id, with_ending};
 use crate::fuse::shell_quoted;
 use crate::outbox::model_of_loose_file;
 
@@ -35,18 +36,41 @@ pub(in crate::cli) struct Listed {
 /// itself, because each machine may call the other one the double.
 pub(in crate::cli) struct Double {
     path: PathBuf,
-    /// The model that has the name.
-    twin: PathBuf,
     id: u64,
+    /// It was sent as a change of an earlier version.
+    is_change: bool,
     state: StatusWord,
+    twin: Twin,
+}
+
+/// The model that has the name of a double.
+struct Twin {
+    path: PathBuf,
+    /// `None` for a draft.
+    id: Option<u64>,
+    is_change: bool,
 }
 
 impl Double {
-    /// For people.
+    /// For people. All machines name the same model: if each named its double, following both would delete both. It is the one
+    /// that was not changed since, or the later one. Its name has the id, because the plain name may change its meaning.
     pub(in crate::cli) fn sentence(&self) -> String {
+        let twin = &self.twin;
+        let is_twin = match (twin.is_change, self.is_change) {
+            (false, true) => true,
+            (true, false) => false,
+            _ => twin.id > Some(self.id),
+        };
+        let needless = match twin.id.filter(|_| is_twin) {
+            Some(id) => with_id_in_name(&twin.path, &id.to_string()),
+            None => self.path.clone(),
+        };
         format!(
-            "{} has the name of another model of the folder: two machines sent both at the same moment; delete one with `assetfs rm`",
-            shell_quoted(&self.path)
+            "{} and {} have one name: another machine has sent a model of this name too; if one is enough, delete this one, on \
+             one machine: `assetfs rm {}`",
+            shell_quoted(&twin.path),
+            shell_quoted(&self.path),
+            shell_quoted(&needless)
         )
     }
 
@@ -57,7 +81,7 @@ impl Double {
             "state": self.state,
             "outcome": "double",
             "id": self.id,
-            "twin": self.twin.to_string_lossy(),
+            "twin": self.twin.path.to_string_lossy(),
             "exit": 0,
         })
     }
@@ -163,14 +187,23 @@ impl Look {
     /// folder.
     pub(in crate::cli) fn doubles(&self, taken: &BTreeSet<String>) -> Vec<Double> {
         let others = self.others().into_iter();
-        let doubles = others.filter(|it| !taken.contains(&it.name) && self.is_double(it));
+        // A failed model is a new version of another machine whose import failed.
+        let doubles = others.filter(|it| {
+            !taken.contains(&it.name) && it.state != StatusWord::Failed && self.is_double(it)
+        });
         let of_listed = |it: &Listed| {
-            let (twin, _) = it.name.rsplit_once('~')?;
+            let name = it.name_without_id()?;
+            let twin = self.listed.iter().find(|it| it.name == name);
             Some(Double {
                 path: self.rawmodels.join(&it.name),
-                twin: self.rawmodels.join(twin),
                 id: it.id?,
+                is_change: it.replaces.is_some(),
                 state: it.state.clone(),
+                twin: Twin {
+                    path: self.rawmodels.join(name),
+                    id: twin.and_then(|it| it.id),
+                    is_change: twin.is_some_and(|it| it.replaces.is_some()),
+                },
             })
         };
         doubles.filter_map(of_listed).collect()
@@ -179,14 +212,15 @@ impl Look {
     /// Whether the service knows it by a name that the folder has, and no machine has replaced it knowingly: two machines that
     /// replace one version at the same moment do not know of each other.
     pub(in crate::cli) fn is_double(&self, it: &Listed) -> bool {
-        let service_name = it.name.rsplit_once('~').map(|(name, _)| name);
-        let is_of_folder = service_name.is_some_and(|name| self.names.contains(name));
+        let is_of_folder = it
+            .name_without_id()
+            .is_some_and(|name| self.names.contains(name));
         let is_replaced = || {
             self.listed
                 .iter()
                 .any(|other| other.replaces.is_some() && other.replaces == it.id)
         };
-        is_of_folder && ends_in_id(&it.name) && !is_replaced()
+        is_of_folder && !is_replaced()
     }
 
     fn is_version(&self, listed: &Listed) -> bool {
@@ -209,13 +243,17 @@ impl Look {
                 shell_quoted(Path::new(&source.stem))
             );
         }
-        if source.is_cut_short {
-            bail!("it is not whole: {} is missing", source.lacks.join(", "));
-        }
+        source.check_can_be_imported()?;
         let new = files_of(source)?;
         let there = self.listed.iter().find(|it| it.model_name() == source.stem);
         if let Some(there) = there {
-            return Ok(Found::Own(self.step_of_known(new, there, &source.stem)?));
+            let step = self.step_of_known(new, there, &source.stem)?;
+            if let BringStep::Bring(new, Brings::Changed) = &step
+                && let Some(double) = self.double_with(new, &source.stem)?
+            {
+                return Ok(Found::Other(double));
+            }
+            return Ok(Found::Own(step));
         }
         for other in others.iter().filter(|it| !taken.contains(&it.name)) {
             match is_under_other_name(&new, &self.rawmodels.join(other.model_name())) {
@@ -226,12 +264,40 @@ impl Look {
                 Err(error) => return Err(error),
             }
             taken.insert(other.name.clone());
+            self.check_has_not_failed(other)?;
             return Ok(match other.id {
                 Some(_) => Found::Other(other.name.clone()),
                 None => Found::Own(BringStep::Rename(self.rawmodels.join(&other.name))),
             });
         }
         Ok(Found::Own(BringStep::Bring(new, Brings::New)))
+    }
+
+    /// The name of the double of a model that has these files: another machine has sent them, and paid for what was made of them.
+    fn double_with(&self, new: &NewFiles, name: &str) -> Result<Option<String>> {
+        let is_of_name = |it: &&Listed| it.name_without_id() == Some(name) && self.is_double(it);
+        for double in self.listed.iter().filter(is_of_name) {
+            match is_under_other_name(new, &self.rawmodels.join(&double.name)) {
+                Ok(true) => {
+                    self.check_has_not_failed(double)?;
+                    return Ok(Some(double.name.clone()));
+                }
+                Ok(false) => {}
+                Err(error) if is_gone(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// What the service could not import is not sent again as it is.
+    fn check_has_not_failed(&self, there: &Listed) -> Result<()> {
+        if there.state != StatusWord::Failed {
+            return Ok(());
+        }
+        let why = there.reason.as_ref().unwrap_or(&there.status);
+        let path = shell_quoted(&self.rawmodels.join(&there.name)).to_string();
+        bail!("the drive has these files as {path}, which failed: {why}")
     }
 
     /// A model of the name is there.
@@ -262,6 +328,14 @@ impl Look {
             }
             Content::Same if there.id.is_none() => BringStep::Bring(new, Brings::Staged),
             Content::Same => BringStep::Bring(new, Brings::UnderWay),
+            Content::Partly | Content::Other if there.is_draft_left_behind() => {
+                let path = shell_quoted(&model);
+                BringStep::Fail(anyhow!(
+                    "{path} is a draft with other files, and it is not sent by itself: {}. If nothing is copied into it any \
+                     more, `assetfs cancel {path}` removes it; then run this again",
+                    there.status
+                ))
+            }
             Content::Partly | Content::Other => BringStep::Bring(new, Brings::Changed),
             Content::Unknown => BringStep::Fail(anyhow!(
                 "{} was copied in on another machine, and a zip cannot be compared with what is in it; if it has changed, \
@@ -284,7 +358,24 @@ fn is_gone(error: &anyhow::Error) -> bool {
     })
 }
 
+/// The path of a model by its name and id, which always means that one model.
+pub(in crate::cli) fn with_id_in_name(model: &Path, id: &str) -> PathBuf {
+    let name = model.file_name().unwrap_or_default().to_string_lossy();
+    model.with_file_name(with_ending(&name, &format!("~{id}")))
+}
+
 impl Listed {
+    /// The name without the id, if it ends in one.
+    fn name_without_id(&self) -> Option<&str> {
+        split_id(&self.name).map(|(name, _)| name)
+    }
+
+    /// Whether it is a draft that is not sent until somebody does something. An empty folder is none: a killed command leaves it.
+    fn is_draft_left_behind(&self) -> bool {
+        let waits = self.state == StatusWord::Failed || patience_in(&self.state).is_some();
+        self.id.is_none() && self.state != StatusWord::Draft && waits
+    }
+
     /// The name of its model: a loose file is listed with its extension until it is sent.
     fn model_name(&self) -> &str {
         let stem = model_of_loose_file(&self.name).filter(|_| self.id.is_none());
@@ -311,4 +402,39 @@ fn listed(drive: &MountedDrive) -> Result<Vec<Listed>> {
         Ok(error) => explain_at(&path, error),
         Err(error) => error,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_machines_that_call_each_others_model_the_double_are_told_to_delete_the_same_one() {
+        let on = |id: u64, is_change: bool, twin_id: u64, twin_is_change: bool| {
+            let double = Double {
+                path: format!("/d/urn~{id}").into(),
+                id,
+                is_change,
+                state: StatusWord::Complete,
+                twin: Twin {
+                    path: "/d/urn".into(),
+                    id: Some(twin_id),
+                    is_change: twin_is_change,
+                },
+            };
+            let sentence = double.sentence();
+            sentence.rsplit_once("assetfs rm ").unwrap().1.to_owned()
+        };
+        let of_both = |one: (u64, bool), two: (u64, bool)| {
+            [
+                on(one.0, one.1, two.0, two.1),
+                on(two.0, two.1, one.0, one.1),
+            ]
+        };
+        let later = ["'/d/urn~22'`", "'/d/urn~22'`"];
+        assert_eq!(of_both((21, false), (22, false)), later);
+        assert_eq!(of_both((22, true), (21, true)), later);
+        // One machine has changed its model since, which has a new id.
+        assert_eq!(of_both((23, true), (22, false)), later);
+    }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-pub(super) use look::{BringStep, Brings, Double, Found, Listed, Look};
+pub(super) use look::{BringStep, Brings, Double, Found, Listed, Look, with_id_in_name};
 
 pub(super) use super::control::Lacking;
 use super::control::commit_at;

@@ -19,9 +19,8 @@ use super::publish::{Publisher, has_exports};
 use super::report::{self, Built, BuiltState};
 use super::run::{
     DRIVE_COMMAND, FOLDER, budget_of, check_may_prune, check_names, drive_of, folder_of_records,
-    folders_of_models, no_models, presets_of, say_gone,
+    folders_of_models, no_models, presets_of, say_gone, say_removed,
 };
-use crate::fuse::shell_quoted;
 
 struct DryBuild<'a> {
     file: BuildFile,
@@ -207,12 +206,7 @@ impl DryBuild<'_> {
         }
         check_may_prune(gone.len(), keys.len(), all.is_empty(), self.args.max_prune)?;
         for file in gone.iter().flat_map(|key| self.publisher.files(key)) {
-            if !self.args.quiet && !output::is_json() {
-                println!(
-                    "would be removed: {}",
-                    shell_quoted(&self.file.out.join(file))
-                );
-            }
+            say_removed(&self.file.out.join(file), true, self.args.quiet);
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use assetfs_formats::resolve::folded;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -414,13 +415,31 @@ impl<'a> Build<'a> {
         for key in &gone {
             let files = self.publisher.files(key);
             self.publisher.retract(key)?;
-            if !self.args.quiet && !output::is_json() {
-                for file in files {
-                    println!("removed {}", shell_quoted(&self.file.out.join(file)));
-                }
+            for file in files {
+                say_removed(&self.file.out.join(file), false, self.args.quiet);
             }
         }
         Ok(())
+    }
+}
+
+/// Says that `--prune` removed a file, or would remove it.
+pub(super) fn say_removed(file: &Path, is_dry: bool, is_quiet: bool) {
+    if output::is_json() {
+        output::line(json!({
+            "path": file.to_string_lossy(),
+            "state": if is_dry { "not_sent" } else { "done" },
+            "built": "removed",
+            "dry_run": is_dry,
+            "exit": 0,
+        }));
+    } else if !is_quiet {
+        let words = if is_dry {
+            "would be removed:"
+        } else {
+            "removed"
+        };
+        println!("{words} {}", shell_quoted(file));
     }
 }
 

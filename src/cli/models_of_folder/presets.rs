@@ -150,6 +150,11 @@ impl ModelPreset {
         has_config.is_ok_and(|it| it == Some(true))
     }
 
+    /// The preset of the account that its text names, if it does.
+    pub(in crate::cli) fn named(&self) -> Option<&str> {
+        self.config.get("preset")?.as_str()
+    }
+
     /// Its text in a drive.
     fn text(&self) -> Result<Vec<u8>> {
         Ok(serde_json::to_vec_pretty(&self.config)?)

@@ -12,14 +12,14 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::links::{LinkRule, Links};
 use crate::cli::files;
 use crate::given_files;
 use assetfs_formats::input_files::{InputFiles, UriTarget};
-use assetfs_formats::references::{self, Reference};
+use assetfs_formats::references::{self, Need, Reference};
 use assetfs_formats::wholeness::{self, Wholeness};
 use assetfs_formats::{MODELS, extension, rank_models};
 
@@ -43,8 +43,8 @@ pub(in crate::cli) struct Source {
     pub(in crate::cli) files: Vec<PathBuf>,
     /// The missing files, in words.
     pub(in crate::cli) lacks: Vec<String>,
-    /// A file of it is shorter than its format says.
-    pub(in crate::cli) is_cut_short: bool,
+    /// It cannot be imported: a file of it is cut off, or a file with geometry is missing.
+    is_incomplete: bool,
     /// Changes whenever a name, a size or a time of its files changes.
     pub(in crate::cli) stamp: String,
 }
@@ -103,7 +103,7 @@ fn read_entry(
             .iter()
             .any(|format| format.extension == extension(name))
     };
-    let mut lacks = Vec::new();
+    let mut lacks = Lacks::default();
     let (root, files, stem) = if kind.is_dir() {
         let files = files_of_folder(path)?;
         let names = files.iter().filter_map(|file| file.to_str());
@@ -122,23 +122,38 @@ fn read_entry(
     } else {
         return Ok(None);
     };
-    let mut is_cut_short = false;
     for file in &files {
-        let rest = cut_short((root, within), file)?;
-        is_cut_short |= rest.is_some();
-        lacks.extend(rest);
+        if let Some(rest) = cut_short((root, within), file)? {
+            lacks.add(rest, Need::ForImport);
+        }
     }
     Ok(Some(Source {
-        stamp: stamp(root, &files, &lacks)?,
+        stamp: stamp(root, &files, &lacks.files)?,
         entry: name,
         stem,
         path: path.to_owned(),
         root: root.to_owned(),
         within: within.map(Path::to_owned),
         files,
-        lacks,
-        is_cut_short,
+        lacks: lacks.files,
+        is_incomplete: lacks.is_for_import,
     }))
+}
+
+/// What a model lacks.
+#[derive(Default)]
+struct Lacks {
+    /// In words.
+    files: Vec<String>,
+    /// Without one of them it cannot be imported.
+    is_for_import: bool,
+}
+
+impl Lacks {
+    fn add(&mut self, file: String, need: Need) {
+        self.files.push(file);
+        self.is_for_import |= need == Need::ForImport;
+    }
 }
 
 /// The files below a folder without hidden ones.
@@ -156,7 +171,7 @@ fn files_of_folder(folder: &Path) -> io::Result<Vec<PathBuf>> {
 fn files_of_model(
     (dir, within): (&Path, Option<&Path>),
     name: &str,
-    lacks: &mut Vec<String>,
+    lacks: &mut Lacks,
 ) -> io::Result<Vec<PathBuf>> {
     let mut found = BTreeSet::from([name.to_owned()]);
     let mut waiting = vec![name.to_owned()];
@@ -169,7 +184,7 @@ fn files_of_model(
                         waiting.push(path);
                     }
                 }
-                Err(lacking) => lacks.push(lacking),
+                Err(lacking) => lacks.add(lacking, reference.need),
             }
         }
     }
@@ -180,12 +195,14 @@ fn files_of_model(
 fn add_lacking(
     (folder, within): (&Path, Option<&Path>),
     files: &[PathBuf],
-    lacks: &mut Vec<String>,
+    lacks: &mut Lacks,
 ) -> io::Result<()> {
     let below = InputFiles::new(folder);
     for file in files {
         for reference in named_by((folder, within), file)? {
-            lacks.extend(found_in(&below, &reference).err());
+            if let Err(lacking) = found_in(&below, &reference) {
+                lacks.add(lacking, reference.need);
+            }
         }
     }
     Ok(())
@@ -271,6 +288,14 @@ impl Source {
         let size = |file| fs::metadata(self.root.join(file)).map_or(u64::MAX, |it| it.len());
         let mut sizes = self.files.iter().map(size);
         self.root != self.path && sizes.try_fold(SMALL_BYTES, u64::checked_sub).is_some()
+    }
+
+    /// Refuses a model that a drive would not send.
+    pub(in crate::cli) fn check_can_be_imported(&self) -> Result<()> {
+        if self.is_incomplete {
+            bail!("it is not whole: {} is missing", self.lacks.join(", "));
+        }
+        Ok(())
     }
 
     /// Opens one of its files.

@@ -36,6 +36,7 @@ use super::job_args::JobArgs;
 use super::local;
 use super::mount_source;
 use super::settings::{self, ByteRate, ByteSize, Profile, Span};
+use super::unanswered;
 
 pub(super) use args::MountArgs;
 use notifications::Notify;
@@ -90,6 +91,11 @@ pub(super) fn run(mut args: MountArgs) -> Result<Exit> {
     let mut plan = plan(&args, &profile, fstab)?;
     if args.only_check {
         return Ok(Exit::Done);
+    }
+    if !args.foreground {
+        // Another drive may be there that does not answer. A process that goes on to serve a drive watches none.
+        unanswered::begin();
+        unanswered::watch(&plan.mount_point);
     }
     check_folders(&plan)?;
     // Before the mount point is looked at, which may be the one that does not answer.

@@ -11,12 +11,9 @@ use crate::cli::control::commit_until;
 use crate::cli::exit::TimedOut;
 use crate::cli::mounted::{self, CommandRefused, POLL_PERIOD, command_at};
 use crate::cli::progress::Progress;
-use crate::cli::wait::{State, wait_for};
+use crate::cli::wait::{NAME_PATIENCE, State, wait_for};
 use crate::drive::{DraftStatus, NAME_TTL, StatusWord};
 use crate::fuse::shell_quoted;
-
-/// How long the name of a new version may take to show after the version is complete.
-const NAME_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Replacement {
     /// Copies the files of the source into a draft. If that fails, the draft is removed: it is of no use.

@@ -17,7 +17,7 @@ use self::guard::Memory;
 use self::plan::{SyncPlan, Wanted};
 use self::report::{BroughtModel, DroppedText, Report, SyncOutcome};
 use super::at_once::at_once;
-use super::bring::{BringStep, Bringer, Brings, Lacking, Listed};
+use super::bring::{BringStep, Bringer, Brings, Lacking, Listed, with_id_in_name};
 use super::completers;
 use super::exit::{Exit, WrongUse};
 use super::files::percent;
@@ -100,6 +100,22 @@ pub(super) fn run(args: &SyncArgs) -> Result<Exit> {
     Ok(report.conclude())
 }
 
+/// A replaced version. `--delete` deletes it.
+struct OldVersion {
+    id: String,
+    /// Its path after the replacement.
+    path: PathBuf,
+}
+
+impl OldVersion {
+    fn of(model: &Path, id: &str) -> OldVersion {
+        OldVersion {
+            id: id.to_owned(),
+            path: with_id_in_name(model, id),
+        }
+    }
+}
+
 struct Sync<'a> {
     args: &'a SyncArgs,
     dir: PathBuf,
@@ -178,8 +194,8 @@ impl Sync<'_> {
         }
     }
 
-    /// Brings all models in; returns the ids of the versions that were replaced.
-    fn bring_all(&self, wanted: Vec<Wanted>, report: &mut Report) -> Vec<String> {
+    /// Brings all models in; returns the versions that were replaced.
+    fn bring_all(&self, wanted: Vec<Wanted>, report: &mut Report) -> Vec<OldVersion> {
         let total = wanted.len() as u64;
         let mut task = Progress::new(self.args.quiet).task(shell_quoted(&self.dir));
         let (mut old, mut done) = (Vec::new(), 0);
@@ -189,7 +205,12 @@ impl Sync<'_> {
             |wanted| self.bring(wanted),
             |ended| {
                 done += 1;
-                old.extend(ended.old.clone());
+                old.extend(
+                    ended
+                        .old
+                        .as_ref()
+                        .map(|id| OldVersion::of(&ended.model, id)),
+                );
                 report.note(ended);
                 task.show(&format!("{done} of {total} ({}%)", percent(done, total)));
             },
@@ -244,7 +265,7 @@ impl Sync<'_> {
     }
 
     /// Deletes what the folder lacks, and the versions that were replaced.
-    fn delete(&self, plan: &SyncPlan, old: &[String], report: &mut Report) {
+    fn delete(&self, plan: &SyncPlan, old: &[OldVersion], report: &mut Report) {
         let extra = self.to_delete(plan, report);
         if !self.args.delete {
             return;
@@ -252,7 +273,7 @@ impl Sync<'_> {
         let ids: Vec<String> = extra
             .iter()
             .filter_map(|it| Some(it.id?.to_string()))
-            .chain(old.iter().cloned())
+            .chain(old.iter().map(|old| old.id.clone()))
             .collect();
         let deleted = self.delete_ids(&ids);
         let rawmodels = self.drive.root().join("rawmodels");
@@ -261,12 +282,20 @@ impl Sync<'_> {
                 for extra in extra {
                     report.note(BroughtModel::deleted(rawmodels.join(&extra.name)));
                 }
+                for old in old {
+                    report.note(BroughtModel::deleted(old.path.clone()));
+                }
             }
             Err(error) => report.failed(
                 &rawmodels,
                 &error.context(format!(
-                    "{} not deleted",
-                    counted(ids.len() as u64, "model")
+                    "{} not deleted{}",
+                    counted(ids.len() as u64, "model"),
+                    match self.args.max_delete {
+                        Some(_) => String::new(),
+                        None =>
+                            format!(" (--max-delete {} lifts the limit of the drive)", ids.len()),
+                    }
                 )),
             ),
         }
@@ -294,6 +323,12 @@ impl Sync<'_> {
                 outcome: Ok(true),
             });
             let texts = texts.collect();
+            let is_replaced = matches!(wanted.step, BringStep::Bring(_, Brings::Changed));
+            let old = match is_replaced && self.args.delete {
+                true => mounted::item_id(&wanted.model).ok().flatten(),
+                false => None,
+            };
+            let old = old.map(|id| OldVersion::of(&wanted.model, &id));
             let outcome = match wanted.step {
                 BringStep::Nothing => Ok(SyncOutcome::Unchanged),
                 BringStep::Bring(_, Brings::New | Brings::Staged) => Ok(SyncOutcome::Added),
@@ -310,6 +345,9 @@ impl Sync<'_> {
                 old: None,
                 texts,
             });
+            if let Some(old) = old {
+                report.note(BroughtModel::deleted(old.path));
+            }
         }
         for extra in self.to_delete(&plan, report) {
             let model = self.drive.root().join("rawmodels").join(&extra.name);

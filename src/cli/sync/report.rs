@@ -186,6 +186,7 @@ impl Report {
                 "{}: the drive has it as {path}, and the service cannot rename models",
                 source.map(shell_quoted).unwrap_or_default()
             ),
+            SyncOutcome::Preset if self.is_dry => println!("{path}: would be a new preset"),
             _ if self.is_dry => println!("{path}: would be {}", outcome.words()),
             _ => println!("{path}: {}", outcome.words()),
         }
@@ -195,7 +196,8 @@ impl Report {
         match outcome {
             SyncOutcome::OtherName => StatusWord::Complete,
             _ if self.is_dry => StatusWord::NotSent,
-            SyncOutcome::Deleted | SyncOutcome::Preset => StatusWord::Done,
+            SyncOutcome::Deleted => StatusWord::Done,
+            SyncOutcome::Preset => StatusWord::Queued,
             _ => StatusWord::Complete,
         }
     }

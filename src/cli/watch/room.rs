@@ -1,5 +1,5 @@
-//! Full disks. Work that a full disk has stopped is not recorded as a failure of the model: it is tried again after pauses that
-//! get longer, if the disk of the results has room then. No other work begins before that.
+//! Full disks, and drives whose process has ended. Work that one of them has stopped is not recorded as a failure of the model:
+//! it is tried again after pauses that get longer, if the disk of the results has room then. No other work begins before that.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use anyhow::Error;
 use tokio::time::Instant;
 
 use super::super::exit::sentence;
+use super::super::mounted::has_drive_ended;
 use crate::backoff::Backoff;
 use crate::disk_room::{check_room, is_disk_full};
 
@@ -18,7 +19,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 #[derive(Debug, Clone)]
 pub(super) enum NotMade {
     Failed(String),
-    /// A disk is full or cannot be written, also one behind a drive.
+    /// A disk is full or cannot be written, also one behind a drive, or the process of the drive has ended.
     NoRoom(String),
 }
 
@@ -33,9 +34,9 @@ impl NotMade {
     }
 }
 
-/// Whether a disk is the cause of an error, so that it says nothing about a model.
+/// Whether a disk, or a drive whose process has ended, is the cause of an error, so that it says nothing about a model.
 pub(super) fn is_no_room(error: &Error, folder: &Path) -> bool {
-    is_disk_full(error.as_ref()) || check_room(folder).is_err()
+    is_disk_full(error.as_ref()) || has_drive_ended(error) || check_room(folder).is_err()
 }
 
 /// The wait for room. It is over when results have come to their place.

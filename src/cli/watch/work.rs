@@ -97,6 +97,8 @@ pub(super) struct Job {
     pub(super) makes: Vec<(ModelPreset, PathBuf)>,
     /// Where it is in the drive; `None` if the engine does the work.
     pub(super) place: Option<DrivePlace>,
+    /// The process of the drive when the place was chosen.
+    pub(super) process: Option<u32>,
     pub(super) timeout: Duration,
 }
 
@@ -292,6 +294,11 @@ fn drive(
     events: &mpsc::UnboundedSender<WorkEvent>,
 ) {
     let entry = job.source.entry.clone();
+    let process = job.process;
+    let unless_ended = |error| match process {
+        Some(process) => back.drive.unless_ended(process, error),
+        None => error,
+    };
     let mut new_texts = 0;
     let uploaded = upload(back.drive.clone(), &mut job, progress, || {
         let entry = entry.clone();
@@ -315,10 +322,11 @@ fn drive(
                         copy_out(&made(&model, preset, job.timeout)?, folder)
                     })
                 });
-                report(events, &job, preset, folder, made);
+                report(events, &job, preset, folder, made.map_err(unless_ended));
             }
         }
         Err(error) => {
+            let error = unless_ended(error);
             for (preset, folder) in &job.makes {
                 let not_made = NotMade::of(&error, folder);
                 send(events, &job, preset, folder, Err(not_made));
@@ -364,12 +372,13 @@ fn upload(
 
 /// Copies a model in under a name that was chosen for it.
 fn copy_in(root: &Path, job: &Job, upload: &Upload, copied: impl FnOnce()) -> Result<PathBuf> {
+    job.source.check_can_be_imported()?;
     let model = on_drive::folder(root, &upload.name);
     if !upload.is_copied || !model.exists() {
         for file in &job.source.files {
             let (from, to) = (job.source.root.join(file), model.join(file));
             let cannot = || format!("cannot copy {} into the drive", from.display());
-            fs::create_dir_all(to.parent().unwrap_or(&model)).with_context(cannot)?;
+            make_folders(&model, file).with_context(cannot)?;
             let mut bytes = job.source.open(file).with_context(cannot)?;
             let mut copy = fs::File::create(&to).with_context(cannot)?;
             io::copy(&mut bytes, &mut copy).with_context(cannot)?;
@@ -381,6 +390,20 @@ fn copy_in(root: &Path, job: &Job, upload: &Upload, copied: impl FnOnce()) -> Re
     Ok(model)
 }
 
+/// Makes the folder of a model and the folders for one of its files, but never `rawmodels/`. While the drive is not mounted,
+/// `rawmodels/` does not exist, and with it the file would be written to the disk below the mount point.
+fn make_folders(model: &Path, file: &Path) -> io::Result<()> {
+    let mut folders: Vec<&Path> = file.ancestors().skip(1).collect();
+    folders.reverse();
+    for folder in folders {
+        match fs::create_dir(model.join(folder)) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// Commits a draft, because its source had already settled before it was copied. If the service does not answer, the drive
 /// sends it later.
 fn commit(draft: &Path, source: &Source) -> Result<()> {
@@ -388,10 +411,9 @@ fn commit(draft: &Path, source: &Source) -> Result<()> {
     if state.is_some_and(|report| report.state == StatusWord::Complete) {
         return Ok(());
     }
-    let lacks_others = !source.lacks.is_empty() && !source.is_cut_short;
-    let lacking = match lacks_others {
-        true => Lacking::Sent,
-        false => Lacking::Refused,
+    let lacking = match source.lacks.is_empty() {
+        true => Lacking::Refused,
+        false => Lacking::Sent,
     };
     match commit_at(draft, lacking) {
         Err(error) if error.is::<CommandRefused>() => Err(error),

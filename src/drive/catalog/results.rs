@@ -1,20 +1,33 @@
 //! Which result of a source model is the current one of a text, as the tags of the results say. It is the same on every
-//! machine: the newest. While a newer one is made, or if it failed, there is no finished one.
+//! machine: the newest that is not stale, else the newest. While a newer one is made, or if it failed, there is no finished one.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::drive::catalog::asking::patience;
 use crate::drive::catalog::models::rapids_of;
 use crate::drive::catalog::parts::Catalog;
+use crate::drive::catalog::stale::StaleCheck;
 use crate::drive::values::known::KnownRapid;
 use crate::wire::{AssetId, OptimizationStatus};
 
 /// The current result of each text of a source model, by the name of the text without extension.
 pub fn results_by_text(catalog: &Catalog, asset: AssetId) -> BTreeMap<String, KnownRapid> {
-    let known = catalog.known();
+    let rows: Vec<KnownRapid> = {
+        let known = catalog.known();
+        let rows = known.rapids.rows();
+        rows.filter(|row| row.source == Some(asset))
+            .cloned()
+            .collect()
+    };
+    // Most texts have one result, and need no comparison.
+    let check = LazyCell::new(|| StaleCheck::new(catalog));
+    // A text in `optimize/` has precedence over one in `jobs/` of the same name. If a preset goes back to its earlier
+    // configuration, the earlier result is the current one again.
+    let rank = |row: &KnownRapid| (!row.notes.is_of_several(), check.of(row).is_none(), row.id);
     let mut results: BTreeMap<String, KnownRapid> = BTreeMap::new();
-    for row in known.rapids.rows().filter(|row| row.source == Some(asset)) {
+    for row in &rows {
         for name in row.text_names() {
             match results.get(name) {
                 Some(current) if rank(current) > rank(row) => {}
@@ -29,11 +42,6 @@ pub fn results_by_text(catalog: &Catalog, asset: AssetId) -> BTreeMap<String, Kn
 pub fn done_result(catalog: &Catalog, asset: AssetId, text: &str) -> Option<KnownRapid> {
     let current = results_by_text(catalog, asset).remove(text);
     current.filter(|row| row.state == OptimizationStatus::Done)
-}
-
-/// A text in `optimize/` goes before one in `jobs/` of the same name.
-fn rank(row: &KnownRapid) -> (bool, u64) {
-    (!row.notes.is_of_several(), row.id.0)
 }
 
 /// Brings what is known of a source model's results up to date: by their listing if that is known, else by one request.

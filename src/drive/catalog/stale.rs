@@ -155,7 +155,8 @@ pub fn newer_result(catalog: &Catalog, check: &StaleCheck, row: &KnownRapid) -> 
     of_texts.find(|it| it.id != row.id).map(|it| it.id)
 }
 
-/// The newest result of each text of each model, over all its versions.
+/// The newest result of each text of each model, over all its versions; of the results of one version the newest that is not
+/// stale, if there is one.
 fn newest_results<'a>(
     known: &'a Known,
     check: &StaleCheck,
@@ -166,7 +167,7 @@ fn newest_results<'a>(
         for text in row.text_names() {
             let key = (check.newest(source), text);
             // A result of the newest version goes before those of earlier ones.
-            let rank = |row: &KnownRapid| (row.source, row.id);
+            let rank = |row: &KnownRapid| (row.source, check.of(row).is_none(), row.id);
             match newest.get(&key) {
                 Some(other) if rank(other) > rank(row) => {}
                 _ => drop(newest.insert(key, row)),

@@ -66,6 +66,21 @@ impl OpenFile {
             _ => None,
         }
     }
+
+    /// True if bytes may have been written through the handle. Of a staged file, a text and a `ctl` file it is not known.
+    pub fn may_have_written(&self) -> bool {
+        self.flags.access.writes()
+            && match &self.body {
+                Body::Staged(_) | Body::Text(_) | Body::Control(_) => true,
+                Body::Again(same) => same.has_equal_bytes(),
+                Body::Overwrite(of, _) => of.next().is_some() || of.check.has_equal_bytes(),
+                Body::Remote(_)
+                | Body::Member(_)
+                | Body::Spool(_)
+                | Body::Snapshot(_)
+                | Body::Events(_) => false,
+            }
+    }
 }
 
 #[derive(Default)]

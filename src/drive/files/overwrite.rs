@@ -1,19 +1,28 @@
-//! A loose file of an asset that is open for writing in place. Once it has been emptied, what is written goes to a file of its
-//! own, which becomes the next version of the model when it is closed. Until then writes are compared with what was sent.
+//! A file of an asset that is open for writing in place: a loose file, or a file of a model whose import failed. As soon as the
+//! file is emptied, new bytes go to a temporary file. When the temporary file is closed, it replaces the old one. Before the file
+//! is emptied, writes are compared with the bytes that were sent.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use super::recopy::RecopyCheck;
+use crate::drive::places::DraftEntry;
 use crate::outbox::StagedFile;
 
 pub struct Overwrite {
-    /// The name of the file in `rawmodels/`.
-    pub name: String,
+    pub target: OverwriteTarget,
     pub check: RecopyCheck,
     /// Held while the file is emptied, and while the new one takes the name.
     pub turn: Mutex<()>,
     next: OnceLock<NextFile>,
+}
+
+/// The file that the new content replaces.
+pub enum OverwriteTarget {
+    /// The loose file with this name in `rawmodels/`. The new content becomes the next version of its model.
+    Loose(String),
+    /// A file of a draft whose import failed. The model is sent again.
+    Failed(DraftEntry),
 }
 
 /// The new content, a draft with a temporary name until it is closed.
@@ -27,9 +36,9 @@ pub struct NextFile {
 }
 
 impl Overwrite {
-    pub fn new(name: String, check: RecopyCheck) -> Overwrite {
+    pub fn new(target: OverwriteTarget, check: RecopyCheck) -> Overwrite {
         Overwrite {
-            name,
+            target,
             check,
             turn: Mutex::new(()),
             next: OnceLock::new(),

@@ -5,7 +5,7 @@
 use std::sync::Mutex;
 
 use crate::drive::error::{DriveError, DriveResult};
-use crate::drive::places::{DraftEntry, Place as _, can_be_compared, refusals};
+use crate::drive::places::{DraftEntry, Place as _, WriteRefusal, can_be_compared};
 use crate::drive::posix::OpenFlags;
 use crate::drive::tree::Tree;
 use crate::locks::Locked;
@@ -17,6 +17,7 @@ pub struct RecopyCheck {
     size: u64,
     /// The checksum of the bytes that were sent, in hex.
     hash: String,
+    refusal: WriteRefusal,
     seen: Mutex<Seen>,
 }
 
@@ -27,16 +28,21 @@ struct Seen {
 
 impl RecopyCheck {
     /// `None` if writes cannot be compared.
-    fn of(sent: SentEntry, path: String, flags: OpenFlags) -> Option<RecopyCheck> {
-        can_be_compared(&sent, flags).then(|| RecopyCheck::new(sent, path))?
+    fn of(
+        sent: SentEntry,
+        path: String,
+        flags: OpenFlags,
+        refusal: WriteRefusal,
+    ) -> Option<RecopyCheck> {
+        can_be_compared(&sent, flags).then(|| RecopyCheck::new(sent, path, refusal))?
     }
 
     /// `None` if it is not known what was sent.
-    pub fn of_sent(tree: &Tree, entry: DraftEntry) -> Option<RecopyCheck> {
-        RecopyCheck::new(entry.sent(tree)?, entry.path(tree))
+    pub fn of_sent(tree: &Tree, entry: DraftEntry, refusal: WriteRefusal) -> Option<RecopyCheck> {
+        RecopyCheck::new(entry.sent(tree)?, entry.path(tree), refusal)
     }
 
-    fn new(sent: SentEntry, path: String) -> Option<RecopyCheck> {
+    fn new(sent: SentEntry, path: String, refusal: WriteRefusal) -> Option<RecopyCheck> {
         let seen = Seen {
             hash: ContentHasher::default(),
             differs: false,
@@ -45,6 +51,7 @@ impl RecopyCheck {
             path,
             size: sent.size,
             hash: sent.hash?,
+            refusal,
             seen: Mutex::new(seen),
         })
     }
@@ -95,13 +102,24 @@ impl RecopyCheck {
         }
     }
 
+    /// True if bytes that were sent have been written again.
+    pub fn has_equal_bytes(&self) -> bool {
+        self.seen.locked().hash.len_bytes() > 0
+    }
+
     fn refusal(&self) -> DriveError {
-        refusals::frozen_asset(&self.path)
+        (self.refusal)(&self.path)
     }
 }
 
-pub fn same_bytes(tree: &Tree, entry: DraftEntry, flags: OpenFlags) -> Option<RecopyCheck> {
-    RecopyCheck::of(entry.sent(tree)?, entry.path(tree), flags)
+/// Compares what is written to a file whose bytes cannot change now.
+pub fn same_bytes(
+    tree: &Tree,
+    entry: DraftEntry,
+    flags: OpenFlags,
+    refusal: WriteRefusal,
+) -> Option<RecopyCheck> {
+    RecopyCheck::of(entry.sent(tree)?, entry.path(tree), flags, refusal)
 }
 
 #[cfg(test)]
@@ -109,6 +127,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
+    use crate::drive::places::refusals;
     use crate::drive::posix::Access;
     use crate::outbox::{EntryId, EntryKind};
 
@@ -136,8 +155,12 @@ mod tests {
         }
     }
 
+    fn of(flags: OpenFlags) -> Option<RecopyCheck> {
+        RecopyCheck::of(sent(), "a.bin".into(), flags, refusals::frozen_asset)
+    }
+
     fn opened() -> RecopyCheck {
-        RecopyCheck::of(sent(), "a.bin".into(), flags(Access::Write)).unwrap()
+        of(flags(Access::Write)).unwrap()
     }
 
     #[test]
@@ -175,13 +198,13 @@ mod tests {
             truncate: false,
             ..flags(Access::ReadWrite)
         };
-        assert!(RecopyCheck::of(sent(), String::new(), in_place).is_none());
+        assert!(of(in_place).is_none());
         let anew = flags(Access::ReadWrite);
-        assert!(RecopyCheck::of(sent(), String::new(), anew).is_some());
+        assert!(of(anew).is_some());
         let append = OpenFlags {
             append: true,
             ..flags(Access::Write)
         };
-        assert!(RecopyCheck::of(sent(), String::new(), append).is_none());
+        assert!(of(append).is_none());
     }
 }

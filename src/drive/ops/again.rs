@@ -57,13 +57,8 @@ pub fn rename_over_beside(
         return Ok(RenamedOver::Same);
     }
     let drafts = mount.outbox().drafts();
-    if !is_frozen(mount, standing.draft) {
-        let to = outbox::Place::In {
-            draft: standing.draft,
-            parent: EntryId::ROOT,
-            name: name.to_owned(),
-        };
-        return Ok(RenamedOver::Other(drafts.rename(from, &to, false, caller)?));
+    if let Some(renamed) = rename_over_changeable(mount, from, standing, caller)? {
+        return Ok(RenamedOver::Other(renamed));
     }
     let replaced = replaced_by_file(mount, standing)?;
     // It may be marked as the new version already, with the wish to delete the old one.
@@ -77,6 +72,36 @@ pub fn rename_over_beside(
         .unwrap_or(replaced);
     let renamed = drafts.rename_to_version(from, name, &replaced, caller)?;
     Ok(RenamedOver::Other(renamed))
+}
+
+/// Renames a file over one that can still change, or over one whose import failed: then the model of that is sent again. `None`
+/// if it can do neither.
+pub fn rename_over_changeable(
+    mount: &Mount,
+    from: &outbox::Place,
+    standing: DraftEntry,
+    caller: &Caller,
+) -> DriveResult<Option<Renamed>> {
+    let DraftEntry { draft, entry } = standing;
+    let uploads = mount.outbox().uploads();
+    if is_frozen(mount, draft) && !uploads.reopen_failed_import(draft)? {
+        return Ok(None);
+    }
+    let drafts = mount.outbox().drafts();
+    let info = drafts.get(draft).ok_or(DriveError::NotFound)?;
+    let to = match info.kind {
+        DraftKind::LooseFile => outbox::Place::Top(info.name),
+        DraftKind::Folder => {
+            let file = mount.outbox().entries().get(draft, entry);
+            let file = file.ok_or(DriveError::NotFound)?;
+            outbox::Place::In {
+                draft,
+                parent: file.parent,
+                name: file.name,
+            }
+        }
+    };
+    Ok(Some(drafts.rename(from, &to, false, caller)?))
 }
 
 /// Gives an uploaded file the modification time of a copy that has the same bytes.

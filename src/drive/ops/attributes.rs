@@ -16,6 +16,12 @@ use crate::outbox::StagedFile;
 /// calls of one program share an answer.
 pub const NAME_TTL: Duration = Duration::from_millis(10);
 
+/// Returns when the kernel has forgotten each name that it knows now, with a margin for the clock ticks that it counts in: a
+/// program that looks then finds what was renamed or removed before.
+pub async fn until_names_expire() {
+    tokio::time::sleep(NAME_TTL * 2).await;
+}
+
 /// The attributes of a node with their cache time. Counts one kernel reference.
 pub async fn entry(mount: &Arc<Mount>, node: &Node) -> DriveResult<Entry> {
     let mut attributes = node.attributes(mount).await?;

@@ -14,7 +14,7 @@ use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::failures::OperationKind;
 use crate::drive::files::control::ControlBuffer;
 use crate::drive::mount::Mount;
-use crate::drive::ops::attributes::NAME_TTL;
+use crate::drive::ops::attributes::until_names_expire;
 use crate::drive::ops::cache::{clear_cache, pin, unpin, verify_cache};
 use crate::drive::ops::delete::delete_many;
 use crate::drive::ops::events::end_events;
@@ -78,8 +78,8 @@ async fn run_line(tree: &Arc<Tree>, parent: HiddenParent, line: &str) -> DriveRe
     };
     let (parent, line) = loose.unwrap_or((parent, line));
     let result = run_at(tree, parent, line).await;
-    // Until then the kernel may use old names: the next program must not find what the command removed or renamed.
-    tokio::time::sleep(NAME_TTL).await;
+    // The next program must not find what the command removed or renamed.
+    until_names_expire().await;
     // The failure is kept for the object of the command, not only for its `ctl` file.
     match parent {
         HiddenParent::Model(model) => noted_node(tree, &model.folder(), result),

@@ -89,10 +89,11 @@ async fn look_for_watchers(
     folders.retain(|folder, _| watched.contains(folder));
     mount.inotify().watch(&watched);
     for folder in &watched {
-        if !folders.contains_key(folder)
-            && let Some(names) = names_in(mount, *folder).await
-        {
-            mount.inotify().take_own(*folder);
+        if folders.contains_key(folder) {
+            continue;
+        }
+        mount.inotify().take_own(*folder);
+        if let Some(names) = names_in(mount, *folder).await {
             folders.insert(*folder, names);
         }
     }
@@ -116,38 +117,56 @@ async fn compare(
     folder: Ino,
     folders: &mut HashMap<Ino, Names>,
 ) {
-    // A folder that cannot be listed now is compared later.
-    let Some(names) = names_in(mount, folder).await else {
-        return;
-    };
-    let known = folders.remove(&folder).unwrap_or_default();
-    let mut known: BTreeMap<String, FileKind> = known
-        .into_iter()
-        .map(|(name, (kind, _))| (name, kind))
-        .collect();
-    for (name, done) in mount.inotify().take_own(folder) {
-        match done {
+    let inotify = mount.inotify();
+    // Taken before the folder is listed, so that the list contains all these changes.
+    let own = inotify.take_own(folder);
+    let mut names = names_in(mount, folder).await;
+    let mut known = folders.remove(&folder).unwrap_or_default();
+    for (name, done) in own {
+        match (done, &names) {
             // With the kind that it has now: only a name that is still there counts.
-            Own::Made => names
-                .get(&name)
-                .and_then(|(kind, _)| known.insert(name, *kind)),
-            Own::Removed => known.remove(&name),
-        };
+            (Own::Made, Some(names)) => {
+                let now = names.get(&name).cloned();
+                known.extend(now.map(|now| (name, now)));
+            }
+            // The folder cannot be listed now, and is compared later.
+            (Own::Made, None) => inotify.own(folder, Some(&name), done),
+            (Own::Removed, _) => drop(known.remove(&name)),
+        }
     }
-    let gone = known.iter().filter(|(name, kind)| {
-        let shown = names.get(*name);
-        shown.is_none_or(|(now, _)| now != *kind)
-    });
-    for (name, kind) in gone.take(MAX_IN_A_ROUND) {
+    if let Some(names) = &mut names {
+        // Names that may have changed while the folder was listed are compared in the next round.
+        for name in inotify.unsettled(folder) {
+            match known.get(&name) {
+                Some(before) => drop(names.insert(name, before.clone())),
+                None => drop(names.remove(&name)),
+            }
+        }
+        report(mount, helper, folder, (&known, names)).await;
+    }
+    folders.insert(folder, names.unwrap_or(known));
+}
+
+/// Lets the helper repeat each difference between two lists of names, so that watchers get an event for it.
+async fn report(
+    mount: &Arc<Mount>,
+    helper: &dyn InotifyHelper,
+    folder: Ino,
+    (known, names): (&Names, &Names),
+) {
+    let kind_in = |names: &Names, name: &str| names.get(name).map(|(kind, _)| *kind);
+    let gone = known
+        .iter()
+        .filter(|(name, (kind, _))| kind_in(names, name) != Some(*kind));
+    for (name, (kind, _)) in gone.take(MAX_IN_A_ROUND) {
         remove(mount, helper, folder, name, *kind).await;
     }
     let new = names
         .iter()
-        .filter(|(name, (kind, _))| known.get(*name) != Some(kind));
+        .filter(|(name, (kind, _))| kind_in(known, name) != Some(*kind));
     for (name, (kind, node)) in new.take(MAX_IN_A_ROUND) {
         make(mount, helper, folder, (name, *kind, node)).await;
     }
-    folders.insert(folder, names);
 }
 
 async fn make(

@@ -15,7 +15,7 @@ pub(super) mod lookup;
 mod many;
 mod mirror;
 pub(super) mod open;
-mod overwrite;
+pub mod overwrite;
 pub(super) mod read;
 pub(super) mod remove;
 pub(super) mod rename;

@@ -20,7 +20,7 @@ use crate::drive::ops::create::create_new;
 use crate::drive::ops::lookup::check_new_name;
 use crate::drive::ops::overwrite::open_overwrite;
 use crate::drive::ops::remove::{removed_file, unhide};
-use crate::drive::places::{Contents, DraftEntry, Node, child, refusals};
+use crate::drive::places::{Contents, DraftEntry, Node, child, refusal_to_change, refusals};
 use crate::drive::posix::{Access, Caller, Ino, OpenFlags, Opened, OpenedMode};
 use crate::drive::reading::{RemoteFile, Spool};
 use crate::drive::tree::Tree;
@@ -141,9 +141,10 @@ async fn open_entry(
             let body = Body::Overwrite(Box::new(overwrite), old);
             return Ok((body, OpenedMode::Direct));
         }
-        let same = same_bytes(mount, of, flags);
+        let refusal = refusal_to_change(mount, draft);
+        let same = same_bytes(mount, of, flags, refusal);
         let home = || mount.catalog().home_path(Home::Made(draft));
-        let same = same.ok_or_else(|| refusals::frozen_asset(&home()))?;
+        let same = same.ok_or_else(|| refusal(&home()))?;
         return Ok((Body::Again(Box::new(same)), OpenedMode::Direct));
     }
     let mode = match (flags.access.writes(), flags.truncate) {

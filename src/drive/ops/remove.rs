@@ -197,9 +197,13 @@ async fn remove_entry(
     let is_open = tree.catalog().asset_of_draft(of.draft).is_none();
     match folder.container() {
         Some(Container::Drafts) if is_open => Ok(tree.outbox().drafts().remove(of.draft)?),
-        Some(Container::Drafts) => Err(DriveError::NotPermitted(format!(
-            "{name} has become a model; `rm -r` of its folder deletes it"
-        ))),
+        Some(Container::Drafts) => {
+            let path = tree.catalog().home_path(Home::Made(of.draft));
+            let path = shown_path(&path);
+            Err(DriveError::NotPermitted(format!(
+                "{name} has become a model; deleting its folder {path} deletes it"
+            )))
+        }
         Some(Container::Entries(_, parent)) if is_open && !is_frozen(tree, of.draft) => {
             let caller = caller.for_outbox();
             Ok(tree

@@ -14,8 +14,8 @@ use crate::drive::ops::again::{RenamedOver, rename_over_beside};
 use crate::drive::ops::remove::is_on_service;
 use crate::drive::ops::text::send_job;
 use crate::drive::places::{
-    Container, DraftEntry, HeldPreset, ModelFolder, Node, PresetFolder, RawModels, Removal, child,
-    file_beside, loose_row, refusals,
+    Container, DraftEntry, HeldPreset, ModelFolder, Node, Place as _, PresetFolder, RawModels,
+    Removal, child, file_beside, loose_row, refusals,
 };
 use crate::drive::posix::{Caller, Ino, RenameMode};
 use crate::drive::tree::Tree;
@@ -124,7 +124,11 @@ pub fn rename_to_name(
     };
     let renamed = match beside {
         Some(standing) => {
-            match rename_over_beside(mount, (source, from), new_name, standing, &caller)? {
+            let path = standing.path(mount);
+            let renamed = rename_over_beside(mount, (source, from), new_name, standing, &caller)?;
+            // A save by a rename ends earlier failures of saving the file.
+            mount.failures().answered(&path);
+            match renamed {
                 RenamedOver::Same => return Ok(()),
                 RenamedOver::Other(renamed) => renamed,
             }
@@ -163,7 +167,7 @@ async fn check_target(
 }
 
 /// The kernel keeps the inode number across a rename.
-fn relocate(mount: &Mount, source: &Node, renamed: Renamed) {
+pub fn relocate(mount: &Mount, source: &Node, renamed: Renamed) {
     let new = match renamed.entry {
         // The root of a draft is its one file for a loose file, else its folder.
         EntryId::ROOT => match loose_row_of_kind(mount, renamed.draft) {

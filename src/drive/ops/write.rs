@@ -118,7 +118,7 @@ pub async fn flush(mount: &Arc<Mount>, fh: Fh, caller: &Caller) -> DriveResult<(
         Body::Text(text) => flush_text(mount, text, caller).await,
         Body::Control(control) => flush_control(mount, control).await,
         Body::Again(same) => same.flush(),
-        Body::Overwrite(of, _) => overwrite::flush(mount, of, caller),
+        Body::Overwrite(of, _) => overwrite::flush(mount, of, caller).await,
         Body::Remote(_)
         | Body::Member(_)
         | Body::Spool(_)

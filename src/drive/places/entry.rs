@@ -18,7 +18,8 @@ use crate::drive::posix::{Attributes, FileKind, OpenFlags};
 use crate::drive::tree::Tree;
 use crate::drive::values::node::{Home, Model};
 use crate::outbox::{
-    DraftId, DraftKind, EntryId, EntryInfo, EntryKind, ItemStatus, SentEntry, SentRecord,
+    DraftId, DraftKind, DraftPhase, EntryId, EntryInfo, EntryKind, ItemStatus, SentEntry,
+    SentRecord,
 };
 
 /// A file or folder that was copied in. Its inode number stays the same when the draft becomes an asset and
@@ -140,11 +141,11 @@ impl Place for DraftEntry {
     fn check_writable(&self, tree: &Tree, flags: OpenFlags) -> DriveResult<()> {
         let may_be_written = !self.is_frozen(tree)
             || self.is_copied_again(tree, flags)
-            // It may have a next version.
-            || (!flags.append && self.is_loose(tree));
+            // It may have a next version, or be sent again.
+            || (!flags.append && (self.is_loose(tree) || has_failed(tree, self.draft)));
         match may_be_written {
             true => Ok(()),
-            false => Err(refusals::frozen_asset(&self.path(tree))),
+            false => Err(refusal_to_change(tree, self.draft)(&self.path(tree))),
         }
     }
 
@@ -237,6 +238,24 @@ impl DraftEntry {
         };
         let is_beside = || tree.outbox().drafts().file_beside(self.draft).is_some();
         draft.is_some_and(|draft| draft.kind == DraftKind::LooseFile) || is_beside() || sent()
+    }
+}
+
+/// True for a draft whose import failed: its files can be replaced, and then it is sent again.
+pub fn has_failed(tree: &Tree, draft: DraftId) -> bool {
+    let draft = tree.outbox().drafts().get(draft);
+    draft.is_some_and(|draft| draft.phase == DraftPhase::ImportFailed)
+}
+
+/// Makes the error for a path whose bytes cannot change.
+pub type WriteRefusal = fn(&str) -> DriveError;
+
+/// The error for the files of a draft that cannot change now.
+pub fn refusal_to_change(tree: &Tree, draft: DraftId) -> WriteRefusal {
+    match tree.outbox().drafts().get(draft) {
+        Some(draft) if draft.phase == DraftPhase::ImportFailed => refusals::failed_import,
+        Some(draft) if draft.kind == DraftKind::LooseFile => refusals::not_complete_yet,
+        _ => refusals::frozen_asset,
     }
 }
 

@@ -238,13 +238,12 @@ fn after_a_failed_import(said: &str, is_cad: bool) -> String {
     if is_cad {
         return format!(
             "{said}; the service could not import it: once the cause is removed, `assetfs retry` imports it again; if the \
-             file is damaged, `rm -r` the model and copy it in again"
+             file is damaged, copy an intact one over it"
         );
     }
     format!(
-        "{said}; the service could not import it: if a file is missing, copy it in, and the model is sent again; \
-         if a file is damaged, `rm -r` the model and copy it in again; if the cause is not in its files, remove the \
-         cause, then `assetfs retry`"
+        "{said}; the service could not import it: if a file is missing, copy it in; if one is damaged, copy an intact one over \
+         it: the model is sent again then; if the cause is not in its files, remove the cause, then `assetfs retry`"
     )
 }
 

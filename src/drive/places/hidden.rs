@@ -16,7 +16,7 @@ use super::node::Row;
 use super::place::{AttributeRule, Contents, Lifetime, Place, Text};
 use super::refusals;
 use crate::drive::catalog::{Blob, blob_len, hidden_path, source_zip_len};
-use crate::drive::error::DriveResult;
+use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::posix::{Attributes, FileKind, OpenFlags};
 use crate::drive::tree::Tree;
 use crate::drive::values::local::{HiddenName, HiddenParent};
@@ -56,7 +56,11 @@ impl Place for HiddenFolder {
                 .into(),
             HiddenParent::Embeds => record_rows(tree).await?,
             HiddenParent::Model(Model::Rapid(rapid)) => {
-                vec![Row::new("source", ModelLink::Source(rapid))]
+                match ModelLink::Source(rapid).target(tree).await {
+                    // The source was deleted.
+                    Err(DriveError::NotFound) => Vec::new(),
+                    _ => vec![Row::new("source", ModelLink::Source(rapid))],
+                }
             }
             HiddenParent::Root
             | HiddenParent::Jobs

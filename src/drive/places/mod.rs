@@ -49,7 +49,9 @@ mod zip_origin;
 pub use attributes::{file, folder};
 pub use changes::{changed_file, touched};
 pub use drop::{EMBED_LISTED_WITHIN, job_folder_path, model_of_folder, shown_parts};
-pub use entry::{DraftEntry, file_beside, loose_row, removed_entry};
+pub use entry::{
+    DraftEntry, WriteRefusal, file_beside, has_failed, loose_row, refusal_to_change, removed_entry,
+};
 pub use errors::{dismiss_error, end_of_model, note_failure_time};
 pub use hidden_text::control_help;
 pub use hiding::{is_hidden, is_removed_part};

@@ -107,6 +107,8 @@ struct ListedResult {
     text_hash: Option<String>,
     /// The checksum of the configuration that it was made with, by meaning.
     config_hash: Option<String>,
+    /// The name that the request gave to the exported files, if it gave one.
+    export_name: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -382,6 +384,7 @@ fn result(
         updated: row.updated,
         text_hash: row.notes.text,
         config_hash: row.notes.config,
+        export_name: row.export_name,
     }
 }
 

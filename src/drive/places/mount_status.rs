@@ -1,8 +1,10 @@
 //! The contents of `status.json`.
 
+use std::cell::LazyCell;
+
 use super::drop::{job_folder_path, job_status, model_of_folder};
 use super::remote::path_of_content;
-use crate::drive::catalog::stale_count;
+use crate::drive::catalog::{replaced_models, stale_count};
 use crate::drive::failures::Outcome;
 use crate::drive::status::{
     CacheStatus, Direction, DraftStatus, FailureLine, FileTransferStatus, JobStatusLine,
@@ -98,7 +100,11 @@ fn failed_elsewhere(tree: &Tree) -> u64 {
     let failed: Vec<AssetId> = {
         let known = tree.catalog().known();
         let failed = known.assets.rows().filter(|row| row.state.is_failure());
-        failed.map(|row| row.id).collect()
+        let replaced = LazyCell::new(|| replaced_models(tree.catalog(), &known));
+        failed
+            .map(|row| row.id)
+            .filter(|asset| !replaced.contains_key(asset))
+            .collect()
     };
     let uploads = tree.outbox().uploads();
     let others = failed
@@ -148,14 +154,19 @@ fn is_of_ctl(path: &str) -> bool {
     path.ends_with(&format!("/{HIDDEN_FOLDER}/{}", HiddenName::Control.text()))
 }
 
-/// True for a model that failed and that a newer version has replaced: nobody needs to act on it.
+/// True for a model that failed and that a newer version has replaced, or for a version that failed while another one has
+/// replaced the same model: nobody needs to act on it.
 fn is_replaced(tree: &Tree, draft: &DraftInfo) -> bool {
-    let sent = |asset| tree.outbox().uploads().sent_record(asset);
-    draft.phase == DraftPhase::ImportFailed
-        && draft
-            .asset
-            .and_then(sent)
-            .is_some_and(|sent| sent.is_old_version())
+    let old = draft.replaces.as_ref().map(|replaced| replaced.asset);
+    let mut models = draft.asset.into_iter().chain(old);
+    draft.phase == DraftPhase::ImportFailed && models.any(|asset| has_newer_version(tree, asset))
+}
+
+/// Whether this machine or another one has replaced a model.
+fn has_newer_version(tree: &Tree, asset: AssetId) -> bool {
+    let sent = tree.outbox().uploads().sent_record(asset);
+    sent.is_some_and(|sent| sent.is_old_version())
+        || replaced_models(tree.catalog(), &tree.catalog().known()).contains_key(&asset)
 }
 
 fn draft_status(tree: &Tree, draft: &DraftInfo, transfers: &[TransferInfo]) -> DraftStatus {

@@ -22,6 +22,14 @@ pub fn frozen_asset(path: &str) -> DriveError {
     ))
 }
 
+pub fn failed_import(path: &str) -> DriveError {
+    let path = shown_path(path);
+    DriveError::ReadOnly(format!(
+        "{path} belongs to a model whose import failed, and is not changed in parts; copy a whole file over it, and the model \
+         is sent again"
+    ))
+}
+
 pub fn read_by_others(path: &str) -> DriveError {
     let path = shown_path(path);
     DriveError::Busy(format!(

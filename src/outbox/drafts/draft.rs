@@ -1,6 +1,7 @@
 //! One draft as the journal records it: its tree, and the attempt to send it.
 
 use std::collections::BTreeSet;
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
@@ -168,6 +169,12 @@ impl Draft {
     /// The name in `rawmodels/` of a loose file; `None` for a folder.
     pub fn loose_name(&self) -> Option<String> {
         (self.kind == DraftKind::LooseFile).then(|| self.name.clone())
+    }
+
+    /// The modification time of the file, if the draft is a loose file.
+    pub fn loose_mtime(&self) -> Option<SystemTime> {
+        let file = self.tree.child(EntryId::ROOT, &self.loose_name()?)?;
+        Some(self.tree.node(file)?.attributes.mtime.into())
     }
 
     /// The file that is found in `rawmodels/` beside the folder that a command has made: its only file, if it has the name of

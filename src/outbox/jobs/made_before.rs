@@ -179,7 +179,6 @@ async fn compare(parts: &JobParts, models: Vec<RapidModel>) -> Result<Compared, 
 }
 
 fn is_named_and_tagged(model: &RapidModel, wanted: &WantedResult) -> bool {
-    let name = model.export_name.as_deref().filter(|name| !name.is_empty());
     let has = |tag: &String| model.tags.iter().any(|found| found.name == *tag);
-    name == wanted.export_name.as_deref() && wanted.tags.iter().all(has)
+    model.own_export_name() == wanted.export_name.as_deref() && wanted.tags.iter().all(has)
 }

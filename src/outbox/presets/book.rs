@@ -124,6 +124,11 @@ pub enum PresetRecord {
     Listed { name: String },
     /// It was refused.
     Refused { name: String, reason: String },
+    /// What was written last found no room in the journal, so its `close` failed: the file is again what it was before.
+    PutBack {
+        name: String,
+        before: Option<HeldPreset>,
+    },
 }
 
 impl Journaled for PresetRecord {
@@ -189,6 +194,11 @@ impl PresetBook {
                 self.parked.insert(name.clone(), parked);
             }
             PresetRecord::Unparked { name } => drop(self.parked.remove(name)),
+            PresetRecord::PutBack { name, before } => {
+                self.held.remove(name);
+                let before = before.iter().map(|held| (name.clone(), held.clone()));
+                self.held.extend(before);
+            }
             _ => self.apply_outcome(record),
         }
     }
@@ -245,7 +255,8 @@ impl PresetBook {
             | PresetRecord::Renamed { .. }
             | PresetRecord::Dropped { .. }
             | PresetRecord::Parked { .. }
-            | PresetRecord::Unparked { .. } => unreachable!("is about a file"),
+            | PresetRecord::Unparked { .. }
+            | PresetRecord::PutBack { .. } => unreachable!("is about a file"),
         }
     }
 

@@ -175,9 +175,31 @@ impl Presets {
             wanted,
             maker,
         };
-        self.parts.record(record).await?;
+        let (ticket, before, written) = {
+            let mut memory = self.parts.memory();
+            let before = memory.book.held.get(file_name).cloned();
+            let ticket = memory.record(record)?;
+            (ticket, before, memory.book.held.get(file_name).cloned())
+        };
+        if let Err(error) = self.parts.journal.settle_async(ticket).await {
+            self.put_back(file_name, before, written.as_ref());
+            return Err(error);
+        }
         self.parts.events.send(OutboxEvent::PresetsChanged);
         Ok(wanted)
+    }
+
+    /// Takes back a text whose record is not durable, unless it was changed meanwhile: without this it would be sent when there is
+    /// room again, although its `close` has failed.
+    fn put_back(&self, file_name: &str, before: Option<HeldPreset>, written: Option<&HeldPreset>) {
+        let mut memory = self.parts.memory();
+        if memory.book.held.get(file_name) == written {
+            let name = file_name.to_owned();
+            // Fails only if far too much waits for the journal already; then the text stays.
+            let _ = memory.record(PresetRecord::PutBack { name, before });
+        }
+        drop(memory);
+        self.parts.events.send(OutboxEvent::PresetsChanged);
     }
 
     /// Renames a preset file: to a backup name locally, a temporary file over a preset as an update,

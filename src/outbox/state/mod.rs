@@ -75,6 +75,9 @@ pub fn follow(jobs: &mut JobBook, fate: ModelFate) {
     match fate {
         ModelFate::Accepted { draft, asset } => jobs.draft_became(draft, asset),
         ModelFate::DraftRemoved(draft) => jobs.draft_gone(draft),
+        ModelFate::DraftReplaced { old, new } => jobs.draft_replaced(old, new),
+        ModelFate::VersionComplete { old, new } => jobs.version_complete(old, new),
+        ModelFate::Reopened { draft, asset } => jobs.draft_reopened(draft, asset),
         ModelFate::AssetGone(asset) | ModelFate::AssetLeft(asset) => jobs.asset_gone(asset),
     }
 }

@@ -175,6 +175,7 @@ fn page_routes() -> Router<Arc<App>> {
         .route(start_page::PAGE, get(start_page::show))
         .route(start_page::FACTS, get(start_page::facts))
         .route(start_page::FRAME, get(start_page::frame))
+        .route(preset::CHECK, post(preset::check))
         .route(stale::STALE, get(stale::list))
         .route(time_left::TIME_LEFT, get(time_left::list))
         .route(sign_in_link::CODE, post(sign_in_link::make))

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::http::StatusCode;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::body::Fields;
 use super::error::ApiError;
@@ -13,6 +13,9 @@ use crate::service::records::{NewPreset, PresetChange, PresetRow};
 use crate::wire::{
     FilenameRule, OptimizerConfig, Preset, PresetCategory, PresetForm, PresetId, PresetMeta,
 };
+
+/// What is wrong with the configuration of a preset that is not saved yet, for the page.
+pub const CHECK: &str = "/page/preset_check.json";
 
 /// The longest description, in bytes.
 const MAX_DESCRIPTION_BYTES: usize = 4_096;
@@ -36,6 +39,16 @@ pub async fn create(call: ApiCall, mut fields: Fields) -> JsonReply {
     };
     let preset = call.records().presets().create(call.user, &new).await?;
     Ok(Json(written(&preset, PresetForm::Detail)?))
+}
+
+/// The errors that saving the field `config` would have.
+pub async fn check(_: ApiCall, mut fields: Fields) -> JsonReply {
+    fields.config("config");
+    let errors = match fields.finish() {
+        Err(ApiError::Invalid { errors, .. }) => errors.into_values().flatten().collect(),
+        other => other.map(|()| Vec::new())?,
+    };
+    Ok(Json(json!({ "errors": errors })))
 }
 
 pub async fn update(call: ApiCall, mut fields: Fields) -> JsonReply {

@@ -90,6 +90,11 @@ impl RapidModel {
         lenient::triangles(&self.other)
     }
 
+    /// The name that the request gave to the exported files, if it gave one.
+    pub fn own_export_name(&self) -> Option<&str> {
+        self.export_name.as_deref().filter(|name| !name.is_empty())
+    }
+
     /// The lines of its warning.log, if the service says so.
     pub fn warnings(&self) -> Option<impl Iterator<Item = &str>> {
         let lines = self.other.get(WARNINGS)?.as_array()?;

@@ -318,6 +318,10 @@ impl Front for ApiFront {
             lines.push(format!("result of {source:?} is {status:?}, tags {tags}"));
         }
         for (name, preset) in &model.presets {
+            // A drive keeps an empty file for itself.
+            if preset.text.bytes().is_empty() {
+                continue;
+            }
             let text = String::from_utf8(preset.text.bytes()).expect("text");
             lines.push(format!("preset {name}: {text}"));
         }

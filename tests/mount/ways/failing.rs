@@ -328,5 +328,6 @@ fn why_has_a_sentence_for_every_operation_that_was_refused() {
     let said = "extended attribute";
     refused(error.into(), libc::EOPNOTSUPP, "account/points", said);
     let error = fs::remove_file(path("rawmodels/lone.glb")).unwrap_err();
-    refused(error, libc::EPERM, "rawmodels/lone.glb", "rm -r");
+    let said = "deleting its folder rawmodels/lone deletes it";
+    refused(error, libc::EPERM, "rawmodels/lone.glb", said);
 }

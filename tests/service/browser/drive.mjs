@@ -224,7 +224,7 @@ await step('what the drive would not send is refused with its sentence, unless i
   await dialog.getByText(`incomplete: cut.glb has ${glb.length - 40} of ${glb.length} bytes`).or(dialog.getByText(/incomplete: cut\.glb has [\d.]+ of [\d.]+ kB/)).first().waitFor();
   await dialog.getByText(/missing files that the model refers to: .*\.bin/).first().waitFor();
   await dialog.getByRole('button', { name: 'Upload', exact: true }).click();
-  await dialog.getByText(/Add what is missing, or tick/).waitFor();
+  await dialog.getByText(/together with what is missing, or tick/).waitFor();
   await judge('upload-refused');
   await dialog.getByRole('button', { name: 'Cancel' }).click();
 });
@@ -287,6 +287,9 @@ await step('a model is optimized with a preset of the factory', async () => {
     assert.equal(await page.getByLabel('Scale').inputValue(), '2.5');
   }
   assert.ok(await convert.evaluate((button) => button.isConnected));
+  await page.getByLabel('Scale').fill('');
+  await page.getByRole('button', { name: 'Set', exact: true }).click();
+  assert.equal(await page.getByLabel('Scale').evaluate((field) => field.validity.valid), false, 'no scale is none to set');
   await page.getByRole('button', { name: 'Remove the tag elsewhere' }).click();
   await page.getByRole('button', { name: 'Remove the tag elsewhere' }).waitFor({ state: 'detached' });
   const frame = await shown3d(page, 1);
@@ -332,6 +335,14 @@ await step('a model is optimized with a preset of the factory', async () => {
   await judge('queue');
   await place('Results');
   await page.locator('.card .badge', { hasText: 'similar' }).waitFor();
+  // The same again would be paid again.
+  await place('Models');
+  await page.getByRole('link', { name: /Oak chair/ }).click();
+  await page.getByRole('button', { name: 'Optimize' }).click();
+  await dialog.locator('label', { hasText: 'Mobile AR' }).getByText('There is a result of this preset already.').waitFor();
+  assert.equal(await dialog.getByText('There is a result of this preset already.').count(), 1);
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await place('Results');
 });
 
 await step('source and result are compared in pictures and numbers', async () => {
@@ -400,11 +411,12 @@ await step('a preset is made with the form and the JSON, and a refusal names the
   assert.equal(JSON.parse(await json.inputValue()).sceneManipulation.centerModel, true);
   await judge('preset-editor');
   await json.fill(JSON.stringify({ ...config, limits: { faces: { cuont: 7 } } }));
+  await page.locator('.json').getByText('did you mean limits.faces.count').waitFor();
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('did you mean limits.faces.count').first().waitFor();
   for (const text of ['{"limits": {"faces":\n{"ä": [{}], "count": 7, "\\u0063ount": 8}}}', '[]', '"a"', 'null']) {
     await json.fill(text);
-    const shown = await page.locator('.json > .bad').textContent();
+    const shown = await page.locator('.json > .bad').first().textContent();
     const answer = await fetch(new URL('/api/v2/preset/create', base), { method: 'POST', body: JSON.stringify({ name: 'x', config: text }),
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept: 'application/json' } });
     assert.equal(answer.status, 422);
@@ -464,6 +476,36 @@ await step('two tabs do not overwrite each other’s preset', async () => {
   await dialog.getByRole('button', { name: 'Save' }).click();
   await heading('Presets');
   await page.getByText('3.3K triangles').waitFor();
+  // The same for changes that were left and are taken up again.
+  await page.getByRole('link', { name: 'Shop', exact: true }).click();
+  await page.getByLabel('At most').fill('4444');
+  const id = Number(page.url().split('/').pop());
+  await place('Models');
+  await dialog.getByRole('button', { name: 'Leave' }).click();
+  await heading('Models');
+  await page.evaluate((id) => fetch('/api/v2/preset/update', { method: 'PATCH', headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${JSON.parse(localStorage.getItem('assetfs.session')).token}` },
+    body: JSON.stringify({ id, name: 'Shop', config: { schema: '2.5', limits: { faces: { count: 5555 } }, compressionAndExport: { fileExports: [{ fileType: 'glb' }] } } }) }), id);
+  await place('Presets');
+  await page.getByRole('link', { name: 'Shop', exact: true }).click();
+  await page.getByText('that were not saved are here again').waitFor();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await dialog.getByText('config.limits.faces.count: 3333 → 5555').waitFor();
+  await dialog.getByLabel('Replace what is there').check();
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await heading('Presets');
+  // Each editor of a new preset keeps its own changes.
+  const editors = [await context.newPage(), await context.newPage()];
+  for (const [at, editor] of editors.entries()) {
+    await editor.goto(page.url().replace(/#.*/, '#/presets/new'));
+    await editor.getByLabel('Name', { exact: true }).fill(`Tab ${at}`);
+  }
+  const kept = await page.evaluate(() => Object.keys(localStorage).filter((key) => key.includes('draft')).map((key) => JSON.parse(localStorage.getItem(key)).draft.name));
+  assert.deepEqual(kept.sort(), ['Tab 0', 'Tab 1']);
+  await editors[0].getByLabel('Name', { exact: true }).fill('Shop');
+  await editors[0].getByRole('button', { name: 'Save' }).click();
+  await editors[0].getByRole('dialog').getByText('A preset named Shop exists already').waitFor();
+  for (const editor of editors) await editor.close();
+  await page.evaluate(() => Object.keys(localStorage).filter((key) => key.includes('draft')).forEach((key) => localStorage.removeItem(key)));
 });
 
 await step('settings are tried on a model before they are saved, for a point that is asked for', async () => {
@@ -591,6 +633,7 @@ await step('several are selected, tagged and deleted, and a failed import says w
     await page.getByRole('dialog').getByRole('button', { name: 'Upload', exact: true }).click();
     await page.getByRole('region', { name: 'Uploads' }).getByText(/^Uploaded,/).first().waitFor();
   }
+  await page.getByRole('region', { name: 'Uploads' }).getByText(/could not be imported: \w/).nth(1).waitFor();
   await page.getByRole('button', { name: 'Clear finished uploads' }).click();
   await page.locator('.card .badge', { hasText: 'Failed' }).nth(1).waitFor();
   assert.match(await page.locator('.card .reason').first().textContent(), /\w/);
@@ -605,6 +648,9 @@ await step('several are selected, tagged and deleted, and a failed import says w
   await page.getByRole('dialog').getByLabel('Tags, separated by commas').fill('waste');
   await page.getByRole('dialog').getByRole('button', { name: 'Add the tags' }).click();
   await page.getByText('Tagged 2 models.').waitFor();
+  await page.getByLabel('Search names and tags').fill('broken too');
+  await page.getByText('2 models selected, 1 not shown here').waitFor();
+  await page.getByLabel('Search names and tags').fill('');
   await bar.getByRole('button', { name: 'Select nothing' }).click();
   await page.getByLabel('Tag', { exact: true }).focus();
   await page.locator('option', { hasText: 'waste' }).waitFor({ state: 'attached' });
@@ -711,6 +757,7 @@ await step('the account shows what is left, makes tokens and ends the session', 
   await page.getByRole('dialog').getByRole('button', { name: 'Register it' }).click();
   await page.getByText('http://127.0.0.1:9/hook').waitFor();
   await judge('account');
+  await place('Models');
   await page.getByRole('button', { name: 'Sign out' }).click();
   await heading('Sign in');
   assert.equal(await page.evaluate(() => localStorage.length), 0);

@@ -25,9 +25,14 @@ impl Queue {
             // It is changing or gone: the next look sees what is there.
             return Ok(None);
         };
+        let (place, process) = match self.place_of(&source, &content)? {
+            Some((place, process)) => (Some(place), Some(process)),
+            None => (None, None),
+        };
         let mut job = Job {
             makes: Vec::new(),
-            place: self.place_of(&source, &content)?,
+            place,
+            process,
             timeout: self.settings.timeout,
             content: content.clone(),
             source,
@@ -96,18 +101,22 @@ impl Queue {
         }
     }
 
-    /// Where the model is in the drive, or comes to.
-    fn place_of(&mut self, source: &Source, content: &str) -> Result<Option<DrivePlace>> {
+    /// Where the model is in the drive or will be copied to, and the id of the drive's process at this time.
+    fn place_of(&mut self, source: &Source, content: &str) -> Result<Option<(DrivePlace, u32)>> {
         let back = match &self.settings.back {
             Back::Engine(_) => return Ok(None),
             Back::Drive(back) => back.clone(),
         };
-        Ok(Some(match &back.names {
+        let process = back.drive.process()?;
+        let place = match &back.names {
             DriveNames::Free => {
                 DrivePlace::Copy(self.upload_of(back.drive.root(), source, content)?)
             }
             DriveNames::Own(dirs) => self.bring_step(source, &back.drive, dirs),
-        }))
+        };
+        // Between two mounts the folder is empty, and every name in it looks free.
+        back.drive.check_process(process)?;
+        Ok(Some((place, process)))
     }
 
     /// What has to be done to have the model in the drive under its own name. What stands against it is the failure of this

@@ -250,7 +250,7 @@ impl Queue {
         Ok(())
     }
 
-    /// A line of JSON for a failure; `text` is the file that says why.
+    /// Prints a line of JSON for a failed job. `text` is the path of the file that contains the reason.
     pub(super) fn print_failure(&self, record: &Record, text: &Path, why: &str) {
         let line = json!({ "state": "failed", "failure": text.to_string_lossy(), "reason": why, "exit": 1 });
         self.print_json(record, line);

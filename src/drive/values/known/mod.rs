@@ -261,6 +261,9 @@ pub struct KnownRapid {
     /// Whether it has views, if the service says so.
     #[serde(default)]
     pub has_renders: Option<bool>,
+    /// The name that the request gave to the exported files, if it gave one.
+    #[serde(default)]
+    pub export_name: Option<String>,
 }
 
 /// How many exported files and warnings of a result are kept, and how many characters of a warning.
@@ -309,6 +312,7 @@ impl KnownRapid {
                 lines.map(cut).collect()
             }),
             has_renders: record.has_folder("renders"),
+            export_name: record.own_export_name().map(str::to_owned),
         }
     }
 

@@ -12,6 +12,7 @@ use crate::outbox::drafts::parts::DraftParts;
 use crate::outbox::drafts::settle::look::look;
 use crate::outbox::drafts::settle::rule::{Verdict, verdict};
 use crate::outbox::drafts::upload::begin::begin;
+use crate::outbox::drafts::upload::unchanged::remove_unchanged;
 use crate::outbox::ids::DraftId;
 use crate::outbox::status::ItemStatus;
 
@@ -21,6 +22,9 @@ const BURST: Duration = Duration::from_millis(60);
 const WRITER_CHECK: Duration = Duration::from_millis(250);
 /// The longest time between two checks.
 const MAX_WAIT: Duration = Duration::from_secs(60);
+
+/// Pause before a draft is checked again after an error.
+const AFTER_ERROR: Duration = Duration::from_secs(5);
 
 /// Runs until the outbox closes.
 pub async fn run(parts: Arc<DraftParts>) {
@@ -67,20 +71,31 @@ async fn judge(parts: &Arc<DraftParts>, draft: DraftId) -> Duration {
         Ok(None) => return never,
         Err(error) => {
             tracing::warn!(draft = draft.0, %error, "a draft could not be inspected");
-            return parts.now() + Duration::from_secs(5);
+            return parts.now() + AFTER_ERROR;
         }
     };
     let now = parts.now();
-    let writer_state = {
+    let (writer_state, is_version) = {
         let mut memory = parts.memory();
         let found = memory.state.drafts.get(&draft);
-        if found.is_none_or(|draft| draft.attempt.is_some()) {
+        let Some(found) = found.filter(|draft| draft.attempt.is_none()) else {
             return never;
-        }
-        memory.writer_state(draft, now)
+        };
+        let is_version = found.replaces.is_some();
+        (memory.writer_state(draft, now), is_version)
     };
     match verdict(&facts, &writer_state, &parts.own.times, now) {
         Verdict::Ready { .. } => {
+            if is_version {
+                match remove_unchanged(parts, draft).await {
+                    Ok(None) => {}
+                    Ok(Some(_)) => return never,
+                    Err(error) => {
+                        tracing::warn!(draft = draft.0, %error, "an unchanged version could not be removed");
+                        return parts.now() + AFTER_ERROR;
+                    }
+                }
+            }
             // Nothing begins if the draft has changed since the facts were gathered.
             begin(parts, draft, generation);
             never

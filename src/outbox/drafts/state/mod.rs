@@ -65,6 +65,21 @@ pub enum ModelFate {
         asset: AssetId,
     },
     DraftRemoved(DraftId),
+    /// A draft has taken the place of another one, which is removed.
+    DraftReplaced {
+        old: DraftId,
+        new: DraftId,
+    },
+    /// An asset is the new version of another one.
+    VersionComplete {
+        old: AssetId,
+        new: AssetId,
+    },
+    /// The asset of a draft is given up, and the draft can change again.
+    Reopened {
+        draft: DraftId,
+        asset: AssetId,
+    },
     AssetGone(AssetId),
     /// Given up here; it stays for the machine that started it.
     AssetLeft(AssetId),
@@ -269,7 +284,11 @@ impl DraftsState {
     /// Removes another draft whose name a draft takes.
     fn clear_top(&mut self, name: &str, newcomer: DraftId) -> Applied {
         match self.top.get(name).copied() {
-            Some(old) if old != newcomer => self.remove_draft(old),
+            Some(old) if old != newcomer => {
+                let new = newcomer;
+                self.fates.push(ModelFate::DraftReplaced { old, new });
+                self.remove_draft(old)
+            }
             _ => Ok(()),
         }
     }

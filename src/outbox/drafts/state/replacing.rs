@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::outbox::drafts::info::DraftKind;
 use crate::outbox::drafts::info::Replaced;
-use crate::outbox::drafts::state::{Applied, DraftsMismatch, DraftsState, in_draft};
+use crate::outbox::drafts::state::{Applied, DraftsMismatch, DraftsState, ModelFate, in_draft};
 use crate::outbox::ids::{DraftId, EntryId};
 use crate::outbox::names;
 use crate::wire::AssetId;
@@ -34,6 +34,10 @@ impl DraftsState {
             .ok_or(DraftsMismatch::WrongStage(id))?;
         draft.outdated = replaced.remove_old.then_some(replaced.asset);
         let kind = draft.kind;
+        self.fates.push(ModelFate::VersionComplete {
+            old: replaced.asset,
+            new: asset,
+        });
         self.rename_old_version(asset, &replaced);
         // A draft that was made under the name meanwhile keeps it.
         let name = match self.top.get(&replaced.name) {

@@ -82,13 +82,16 @@ impl DraftsState {
         }
     }
 
-    fn attempt_dropped(&mut self, draft: DraftId, attempt: u64) -> Applied {
-        self.attempt_mut(draft, attempt)?;
-        let draft = self.draft_mut(draft)?;
+    fn attempt_dropped(&mut self, id: DraftId, attempt: u64) -> Applied {
+        self.attempt_mut(id, attempt)?;
+        let draft = self.draft_mut(id)?;
         let begun = draft.begun_asset();
         draft.attempt = None;
         // The old version may be the only one now.
         draft.outdated = None;
+        if let Some((asset, _)) = begun {
+            self.fates.push(ModelFate::Reopened { draft: id, asset });
+        }
         self.give_up(begun);
         Ok(())
     }

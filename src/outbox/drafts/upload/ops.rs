@@ -20,6 +20,7 @@ use crate::outbox::drafts::settle::{look, readiness};
 use crate::outbox::drafts::show::draft_info;
 use crate::outbox::drafts::staged_file::StagedFile;
 use crate::outbox::drafts::upload::info::{FileTransfer, TransferInfo};
+use crate::outbox::drafts::upload::unchanged;
 use crate::outbox::drafts::upload::verify;
 use crate::outbox::drafts::upload::verify::Comparison;
 use crate::outbox::error::{OutboxError, OutboxResult};
@@ -84,7 +85,7 @@ impl Uploads {
         loop {
             if !self.is_uploading(draft) {
                 self.check_before_order(draft, force).await?;
-                if let Some(old) = self.remove_unchanged(draft).await? {
+                if let Some(old) = unchanged::remove_unchanged(&self.parts, draft).await? {
                     return Ok(old);
                 }
                 self.parts
@@ -136,12 +137,13 @@ impl Uploads {
         draft.is_some_and(|draft| draft.is_frozen())
     }
 
-    /// Makes a draft whose import failed an ordinary draft again, so that missing files can be copied in. Its asset
-    /// is deleted. Durable on return; false if the import did not fail.
+    /// Makes a draft whose import failed an ordinary draft again, so that its files can be changed. Its asset is deleted, and
+    /// the texts in its drop folders wait for the next one. Durable on return; false if the import did not fail.
     pub fn reopen_failed_import(&self, draft: DraftId) -> OutboxResult<bool> {
         let (ticket, asset) = {
             let mut memory = self.parts.memory();
-            let attempt = memory.draft(draft)?.attempt.as_ref();
+            let found = memory.state.drafts.get(&draft);
+            let attempt = found.and_then(|found| found.attempt.as_ref());
             let Some((attempt, Stage::ImportFailed { asset })) =
                 attempt.map(|attempt| (attempt.number, attempt.stage))
             else {
@@ -260,17 +262,7 @@ impl Uploads {
         entry: EntryId,
         mtime: SystemTime,
     ) -> OutboxResult<()> {
-        let mut memory = self.parts.memory();
-        let record = memory.state.sent.get(&asset);
-        let sent = record.and_then(|record| record.entries.iter().find(|sent| sent.id == entry));
-        if sent.is_some_and(|sent| sent.mtime != mtime) {
-            memory.record(UploadRecord::CopiedAgain {
-                asset,
-                entry,
-                mtime: mtime.into(),
-            })?;
-        }
-        Ok(())
+        unchanged::copied_again(&mut self.parts.memory(), asset, entry, mtime)
     }
 
     /// All such records.

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::outbox::drafts::draft::{Draft, Stage};
+use crate::outbox::drafts::draft::Draft;
 use crate::outbox::drafts::info::DraftInfo;
 use crate::outbox::drafts::info::Replaced;
 use crate::outbox::drafts::memory::DraftsMemory;
 use crate::outbox::drafts::record::DraftRecord;
 use crate::outbox::drafts::remove::remove_draft_if;
-use crate::outbox::drafts::settle::facts::{self, Knowledge};
 use crate::outbox::drafts::show::draft_info;
-use crate::outbox::drafts::tree::FileState;
 use crate::outbox::drafts::upload::ops::Uploads;
 use crate::outbox::error::{OutboxError, OutboxResult};
 use crate::outbox::ids::DraftId;
@@ -45,25 +43,6 @@ impl Uploads {
         off_thread(move || remove_draft_if(&parts, version, is_version)).await?
     }
 
-    /// Removes a new version that has the same files as the asset that it replaces, and returns that asset. A file that
-    /// is added meanwhile is never lost: both are looked at and removed in one step.
-    pub(super) async fn remove_unchanged(&self, version: DraftId) -> OutboxResult<Option<AssetId>> {
-        let parts = Arc::clone(&self.parts);
-        off_thread(move || {
-            let mut old = None;
-            let is_unchanged = |memory: &DraftsMemory, draft: &Draft| {
-                old = unchanged(memory, version, draft);
-                old.is_some()
-            };
-            match remove_draft_if(&parts, version, is_unchanged) {
-                Ok(()) => Ok(old),
-                Err(OutboxError::NotFound(_)) if old.is_none() => Ok(None),
-                Err(error) => Err(error),
-            }
-        })
-        .await?
-    }
-
     /// The draft that is the new version of an asset and has not taken its name yet.
     pub fn version_of(&self, asset: AssetId) -> Option<DraftInfo> {
         let memory = self.parts.memory();
@@ -92,31 +71,4 @@ fn check_only_version(memory: &DraftsMemory, draft: DraftId, asset: AssetId) -> 
             other.name
         ))),
     }
-}
-
-/// The asset that a draft is a new version of, if both have the same files. An asset that failed is never the same, nor
-/// is a draft that is being written.
-fn unchanged(memory: &DraftsMemory, id: DraftId, draft: &Draft) -> Option<AssetId> {
-    let old = draft.replaces.as_ref()?.asset;
-    if !is_settled(memory, id, draft) {
-        return None;
-    }
-    let kept = memory.state.draft_of(old);
-    let kept = kept.and_then(|kept| memory.state.drafts.get(&kept)?.stage());
-    if matches!(kept, Some(Stage::ImportFailed { .. })) {
-        return None;
-    }
-    let sent = memory.state.sent.get(&old)?.contents()?;
-    (facts::manifest_of(memory, draft).contents() == sent).then_some(old)
-}
-
-/// True if every byte of a draft is durable and no copy into it runs.
-fn is_settled(memory: &DraftsMemory, id: DraftId, draft: &Draft) -> bool {
-    let Some(Knowledge::All(facts)) = facts::gather(memory, id) else {
-        return false;
-    };
-    let mut files = draft.tree.files();
-    facts.being_written.is_empty()
-        && facts.in_flight.is_empty()
-        && files.all(|file| file.state == FileState::Flushed)
 }

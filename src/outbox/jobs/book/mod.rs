@@ -244,15 +244,47 @@ impl JobBook {
 
     /// A draft became an asset: its drop folders are the asset's now.
     pub fn draft_became(&mut self, draft: DraftId, asset: AssetId) {
-        for key in self.keys_in(OwnerFolder::Draft(draft)) {
+        self.change_owner(OwnerFolder::Draft(draft), OwnerFolder::Asset(asset));
+    }
+
+    /// A draft that was an asset can change again: its texts wait for the next asset.
+    pub fn draft_reopened(&mut self, draft: DraftId, asset: AssetId) {
+        self.change_owner(OwnerFolder::Asset(asset), OwnerFolder::Draft(draft));
+    }
+
+    /// A draft has the place of another one, and its texts.
+    pub fn draft_replaced(&mut self, old: DraftId, new: DraftId) {
+        self.change_owner(OwnerFolder::Draft(old), OwnerFolder::Draft(new));
+    }
+
+    /// An asset is the new version of another one: the texts that still wait for the old one, because its import failed or is
+    /// not over, wait for the new one. What was sent for the old one stays with it.
+    pub fn version_complete(&mut self, old: AssetId, new: AssetId) {
+        let (old, new) = (OwnerFolder::Asset(old), OwnerFolder::Asset(new));
+        let waits = |file: &JobFile| file.wanted != Wanted::No && file.submission.is_none();
+        for key in self.keys_in(old) {
+            let to = JobKey {
+                folder: key.folder.of_owner(new),
+                ..key.clone()
+            };
+            if !self.files.contains_key(&to)
+                && self.files.get(&key).is_some_and(waits)
+                && let Some(file) = self.files.remove(&key)
+            {
+                self.files.insert(to, file);
+            }
+        }
+        let waiting = self.files.values_mut().filter(|file| waits(file));
+        give_paths(waiting, old, new);
+    }
+
+    fn change_owner(&mut self, from: OwnerFolder, to: OwnerFolder) {
+        for key in self.keys_in(from) {
             let file = self.files.remove(&key).expect("the key was just read");
-            let folder = key.folder.of_owner(OwnerFolder::Asset(asset));
+            let folder = key.folder.of_owner(to);
             self.files.insert(JobKey { folder, ..key }, file);
         }
-        let paths = self.files.values_mut().flat_map(|it| it.paths.values_mut());
-        for owner in paths.filter(|owner| **owner == OwnerFolder::Draft(draft)) {
-            *owner = OwnerFolder::Asset(asset);
-        }
+        give_paths(self.files.values_mut(), from, to);
     }
 
     /// A draft was removed: its drop folders are removed too.
@@ -379,6 +411,18 @@ impl JobBook {
         let found = self.submissions.get_mut(tag);
         found.ok_or_else(|| JobBookError::NoSubmission(tag.to_owned()))
     }
+}
+
+/// The paths in texts that lead to `from` lead to `to` then.
+fn give_paths<'a>(
+    files: impl Iterator<Item = &'a mut JobFile>,
+    from: OwnerFolder,
+    to: OwnerFolder,
+) {
+    let owners = files.flat_map(|file| file.paths.values_mut());
+    owners
+        .filter(|owner| **owner == from)
+        .for_each(|owner| *owner = to);
 }
 
 fn no_file(job: &JobKey) -> JobBookError {

@@ -46,7 +46,7 @@ function tokenRow(token, refresh) {
   const isOurs = token.id === tokenId();
   const drop = async () => {
     const sure = await ask({ title: `Delete the token ${token.name}?`, danger: true, action: 'Delete the token',
-      body: h('p', {}, isOurs ? 'This page uses it: you will be signed out.' : 'Programs that use it will be refused.'), submit: () => remove(`user/tokens/${token.id}`) });
+      body: h('p', {}, isOurs ? 'This page uses it: you will be signed out.' : 'Programs that use it are refused from then on. If it is that of a mounted drive of this machine, mount the drive again; it makes a new one.'), submit: () => remove(`user/tokens/${token.id}`) });
     if (sure === null) return;
     if (isOurs) {
       endSession();

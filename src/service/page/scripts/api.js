@@ -34,7 +34,8 @@ async function call(method, path, body, { token = session()?.token, key } = {}) 
   for (;;) {
     const response = await fetch(`api/v2/${path}`, request).catch(() => {
       lost();
-      throw Object.assign(new Problem('The service does not answer. This page tries again by itself; check that "assetfs serve", or "assetfs mount" with "--local", still runs.'), { isLost: true });
+      const next = method === 'GET' ? 'What is shown is read again when it does' : 'Leave this open, and press the button again when it does: then nothing is done or paid twice';
+      throw Object.assign(new Problem(`The service does not answer. ${next}. Check that "assetfs serve", or "assetfs mount" with "--local", still runs.`), { isLost: true });
     });
     const pause = Number(response.headers.get('Retry-After'));
     if (response.status === 429 && pause > 0 && pause <= MAX_PAUSE_SECS) {

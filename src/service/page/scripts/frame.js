@@ -6,7 +6,7 @@ import { bytes, short } from './format.js';
 import { icon } from './icons.js';
 import { holdsBack, mayLeave } from './leaving.js';
 import { onReach } from './reach.js';
-import { endSession, forgetDrafts, session, tokenId } from './session.js';
+import { endSession, forgetDrafts, hasDrafts, session, tokenId } from './session.js';
 
 const PLACES = [
   ['models', 'Models', 'cube'],
@@ -65,7 +65,8 @@ async function keepUsage(place) {
 }
 
 async function signOut() {
-  if (holdsBack() && !(await mayLeave())) return;
+  const isLost = holdsBack() || hasDrafts();
+  if (!(await mayLeave(isLost ? 'Changes of presets that are not saved are removed from this browser, those of other tabs too.' : null))) return;
   if (session()?.isOwn) await remove(`user/tokens/${tokenId()}`).catch(() => {});
   endSession();
   forgetDrafts();

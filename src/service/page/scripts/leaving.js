@@ -15,9 +15,11 @@ export function holdBack(what, signal) {
   signal.addEventListener('abort', () => { if (unsaved === what) unsaved = null; });
 }
 
-/** Whether the view may be left now. While the question is open, another wish to leave does not open it again. */
-export async function mayLeave() {
-  const sentence = unsaved?.();
+/**
+ * Whether the view may be left now. While the question is open, another wish to leave does not open it again.
+ * @param {string|null|undefined} sentence what would be lost
+ */
+export async function mayLeave(sentence = unsaved?.()) {
   if (!sentence) return true;
   if (isAsking) return false;
   isAsking = true;

@@ -65,7 +65,7 @@ async function useLink() {
 async function follow() {
   if (await useLink()) return;
   const { path, query } = address();
-  if (shell && path === shownAt?.path && life.onQuery) {
+  if (shell && session() && path === shownAt?.path && life.onQuery) {
     shownAt = { path, hash: location.hash };
     life.onQuery(query);
     return;

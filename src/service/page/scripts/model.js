@@ -95,7 +95,7 @@ function showHead(head, asset, named) {
 
 async function deleteModel(asset) {
   const sure = await ask({ title: `Delete ${asset.name}?`, danger: true, action: 'Delete the model',
-    body: h('p', {}, 'The uploaded files and the analysis are removed for good. Results that were made from it stay.'),
+    body: h('p', {}, 'The uploaded files, the analysis and the embeds of the model are removed for good: pages that show such an embed show nothing then. Results that were made from it stay.'),
     submit: () => remove(`rawmodel/${asset.id}`) });
   if (sure === null) return;
   say(`${asset.name} was deleted.`);
@@ -168,6 +168,7 @@ function showFacts(place, asset, signal) {
     ['Skins', skins?.length && number(skins.length)],
     ['Dimensions', size && `${size} m`],
     ['Uploaded', h('time', { title: exact(asset.created_at) }, ago(asset.created_at))],
+    ['Id', asset.id],
   ];
   refill(place, h('h2', { id: 'facts-title' }, 'Content'),
     h('dl.facts-list', {}, rows.filter(([, value]) => value).map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)])),
@@ -175,7 +176,7 @@ function showFacts(place, asset, signal) {
     h('h3', {}, 'Scale'), scaleField(asset),
     h('h3', {}, 'Files'), downloadList(asset),
     warned(asset, signal),
-    logs({ error: asset.downloads['error.log'], info: asset.downloads['info.log'] }));
+    logs({ error: assetState(asset).kind === 'bad' ? asset.downloads['error.log'] : null, info: asset.downloads['info.log'] }));
 }
 
 /** More warnings are only in the file. */
@@ -201,7 +202,7 @@ function warned(asset, signal) {
 }
 
 function scaleField(asset) {
-  const field = h('input.narrow', { type: 'number', value: asset.scale_factor, min: 1e-9, max: 1e9, step: 'any', 'aria-label': 'Scale' });
+  const field = h('input.narrow', { type: 'number', required: true, value: asset.scale_factor, min: 1e-9, max: 1e9, step: 'any', 'aria-label': 'Scale' });
   const form = h('form.row', {}, field, h('button.small', { type: 'submit' }, 'Set'));
   form.addEventListener('submit', (event) => {
     event.preventDefault();

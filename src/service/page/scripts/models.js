@@ -23,7 +23,7 @@ const kind = () => ({
     { symbol: 'tag', label: 'Tag', run: later(several, 'tagSelected', 'rawmodel', 'model') },
     { symbol: 'file', label: 'Convert', run: later(several, 'convertSelected') },
     { symbol: 'download', label: 'Download', run: later(several, 'downloadModels') },
-    { symbol: 'trash', label: 'Delete', danger: true, run: later(several, 'deleteSelected', 'rawmodel', 'model', 'The uploaded files and the analyses are removed for good. Results that were made from them stay.') },
+    { symbol: 'trash', label: 'Delete', danger: true, run: later(several, 'deleteSelected', 'rawmodel', 'model', 'The uploaded files, the analyses and the embeds are removed for good: pages that show such an embed show nothing then. Results that were made from them stay.') },
   ],
 });
 

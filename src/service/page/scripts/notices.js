@@ -1,6 +1,7 @@
 // Short messages at the edge of the window, and questions in a dialog.
 import { fill, h, worded } from './dom.js';
 import { icon } from './icons.js';
+import { onReach } from './reach.js';
 
 const SHOWN_MS = 6_000;
 
@@ -25,12 +26,19 @@ export function say(text) {
   setTimeout(close, SHOWN_MS);
 }
 
-/** Says that something failed; stays until it is dismissed. */
+/** Says that something failed; stays until it is dismissed, or until the service answers again if it did not. */
 export function complain(problem) {
   if (problem?.status === 401) return;
   const fields = Object.values(problem?.errors ?? {}).flat();
   const more = fields.filter((field) => field !== problem.message);
-  show(urgent, 'bad', 'warning', [problem?.message ?? String(problem), ...more].join(' '));
+  const close = show(urgent, 'bad', 'warning', [problem?.message ?? String(problem), ...more].join(' '));
+  if (!problem?.isLost) return;
+  const isOver = new AbortController();
+  onReach((isLost) => {
+    if (isLost) return;
+    close();
+    isOver.abort();
+  }, isOver.signal);
 }
 
 /** Runs what a button does: the button waits meanwhile, and a failure is shown. */
@@ -71,6 +79,7 @@ export function ask({ title, body, action, danger = false, wide = false, submit 
         dialog.close();
       } catch (problem) {
         fill(failure, problemBox(problem));
+        failure.scrollIntoView({ block: 'nearest' });
       } finally {
         confirm.removeAttribute('aria-busy');
       }

@@ -1,14 +1,19 @@
 // The dialog that optimizes one model or several: a preset of the account or of the factory, tags and a name for the result.
-import { Problem, get, paidOnce } from './api.js';
+import { Problem, get, getIfThere, paidOnce } from './api.js';
 import { h } from './dom.js';
-import { counted, number } from './format.js';
+import { counted, moment, number, rapidState } from './format.js';
 import { changed } from './live.js';
 import { ask, say } from './notices.js';
+import { withStaleness } from './stale.js';
+import { tagsIn } from './tags.js';
+
+/** Maximum number of models whose results are looked up before they are optimized: each is a request. */
+const LOOKED_UP = 20;
 
 export async function optimize(asset) {
   const start = paidOnce();
   const name = h('label.field', {}, h('span', {}, 'Name of the files'), h('input', { name: 'exportName', placeholder: asset.name, maxlength: 200 }));
-  const started = await choosePreset({ title: `Optimize ${asset.name}`, count: 1, name, submit: ({ preset, tags, fields }) => {
+  const started = await choosePreset({ title: `Optimize ${asset.name}`, assets: [asset], name, submit: ({ preset, tags, fields }) => {
     const exportName = fields.get('exportName').trim();
     return start(`rawmodel/optimize/${asset.id}`, { preset_id: preset, ...(tags.length ? { tags } : {}), ...(exportName ? { exportName } : {}) });
   } });
@@ -20,7 +25,7 @@ export async function optimize(asset) {
 /** @param {any[]} assets ready ones @param {number} left how many were left out */
 export async function optimizeAll(assets, left) {
   const start = paidOnce();
-  const started = await choosePreset({ title: `Optimize ${counted(assets.length, 'model')}`, count: assets.length,
+  const started = await choosePreset({ title: `Optimize ${counted(assets.length, 'model')}`, assets,
     note: left ? `${counted(left, 'model')} that ${left === 1 ? 'is' : 'are'} not ready ${left === 1 ? 'is' : 'are'} left out.` : '',
     submit: async ({ preset, tags }) => {
       const config = { preset_id: preset, ...(tags.length ? { tags } : {}) };
@@ -33,15 +38,41 @@ export async function optimizeAll(assets, left) {
   return { done: true };
 }
 
-async function choosePreset({ title, count, name = null, note = '', submit }) {
+/** By the id of a preset, how many of the models have a result of it that is done or on its way, and not stale. */
+async function madeWith(assets, own) {
+  const made = new Map();
+  // A result that is older than the last change of its preset is not what the preset makes now.
+  const changedAt = new Map(own.map(({ id, updated_at: at }) => [id, at]));
+  if (assets.length > LOOKED_UP) return made;
+  await Promise.all(assets.map(async ({ id }) => {
+    const found = await getIfThere(`rawmodel/${id}/rapidmodels`).catch(() => null);
+    const current = (await withStaleness(found?.data ?? [])).filter((rapid) => !rapid.stale && rapidState(rapid).kind !== 'bad');
+    const ofNow = current.filter((rapid) => !(moment(changedAt.get(rapid.preset_id)) > moment(rapid.created_at)));
+    for (const preset of new Set(ofNow.map((rapid) => rapid.preset_id))) made.set(preset, (made.get(preset) ?? 0) + 1);
+  }));
+  return made;
+}
+
+/** @param {number} made how many of the models have a result of a preset @param {number} count of the models */
+function alreadyMade(made, count) {
+  const words = count === 1 ? 'There is a result of this preset already. Another one costs a point.'
+    : `${number(made)} of these models ${made === 1 ? 'has' : 'have'} a result of this preset already. All of them would be optimized, for a point each.`;
+  return h('span.hint.made', {}, words);
+}
+
+async function choosePreset({ title, assets, name = null, note = '', submit }) {
+  const count = assets.length;
   const [own, factory, categories, points] = await Promise.all([
     get('preset'), get('preset/factory'), get('preset/categories'), get('user/rapidpoints')]);
+  const made = await madeWith(assets, own);
   const groups = categories.map(({ id, name: category }) => [category, factory.filter((preset) => preset.category_id === id)]);
   const rest = factory.filter((preset) => !categories.some(({ id }) => id === preset.category_id));
   const choice = (preset, isFirst) => h('label.preset-choice', {},
     h('input', { type: 'radio', name: 'preset', value: preset.id, required: true, checked: isFirst }),
-    h('span', {}, h('strong', {}, preset.name), h('span.hint', {}, preset.description)));
-  const first = own[0] ?? factory[0];
+    h('span', {}, h('strong', {}, preset.name), h('span.hint', {}, preset.description),
+      made.has(preset.id) && alreadyMade(made.get(preset.id), count)));
+  const all = [...own, ...factory];
+  const first = all.find((preset) => !made.has(preset.id)) ?? all[0];
   const group = ([category, presets]) => presets.length > 0 && h('fieldset.preset-group', {}, h('legend', {}, category),
     presets.map((preset) => choice(preset, preset === first)));
   return ask({
@@ -49,13 +80,13 @@ async function choosePreset({ title, count, name = null, note = '', submit }) {
     body: [
       h('div.preset-choices', {}, [['Your presets', own], ...groups, ['Other', rest]].map(group)),
       h('div.columns', {}, name, h('label.field', {}, h('span', {}, 'Tags, separated by commas'), h('input', { name: 'tags' }))),
-      h('p.hint', {}, `Costs ${number(count)} of ${number(points.rapidpoints)} points. ${note}`),
+      h('p.hint', {}, `Costs ${number(count)} of ${number(points.rapidpoints)} points. ${note}${count > LOOKED_UP ? ` Whether there are results already is only looked up for up to ${LOOKED_UP} models.` : ''}`),
     ],
     submit: (form) => {
       const fields = new FormData(form);
       const preset = Number(fields.get('preset'));
       if (!preset) throw new Problem('Choose a preset.');
-      return submit({ preset, tags: fields.get('tags').split(',').map((tag) => tag.trim()).filter(Boolean), fields });
+      return submit({ preset, tags: tagsIn(fields.get('tags')), fields });
     },
   });
 }

@@ -9,10 +9,13 @@ import { ago } from './format.js';
 import { icon } from './icons.js';
 import { holdBack } from './leaving.js';
 import { ask, attempt, problemBox, say } from './notices.js';
-import { differences, draftOf } from './preset_draft.js';
+import { differences, ownDraft } from './preset_draft.js';
 import { preview } from './preset_preview.js';
 
 const NEW_CONFIG = { schema: '2.5', limits: { faces: { count: 50000 } }, compressionAndExport: { fileExports: [{ fileType: 'glb' }] } };
+
+/** How long nothing is typed before the service is asked what it would refuse. */
+const CHECK_PAUSE_MS = 600;
 
 export async function presetEditor({ place, life, id, query }) {
   const facts = await serviceFacts();
@@ -20,11 +23,13 @@ export async function presetEditor({ place, life, id, query }) {
   const source = id || from ? await get(`preset/${id || from}`) : null;
   const isFixed = Boolean(id) && (source.user_id ?? null) === null;
   const meta = id && !isFixed ? await filenameRule(id) : null;
+  const draft = await ownDraft(id || (from ? `from-${from}` : 'new'), life.signal);
   if (life.signal.aborted) return;
-  const draft = draftOf(id || (from ? `from-${from}` : 'new'));
   const loaded = { name: nameOf(source, id), description: (id && source?.description) || '', rule: meta, config: source?.config ?? NEW_CONFIG };
   const kept = isFixed ? null : draft.read();
   const first = kept?.draft ?? loaded;
+  // What somebody else has saved since is asked about, however long ago the changes were begun.
+  const opened = kept?.opened ?? source;
   const config = structuredClone(first.config);
   const name = h('input', { value: first.name, required: true, maxlength: 255, disabled: isFixed, autofocus: !id });
   const description = h('input', { value: first.description, maxlength: 1000, disabled: isFixed });
@@ -32,6 +37,7 @@ export async function presetEditor({ place, life, id, query }) {
   const failure = h('div', { role: 'alert' });
   const text = h('textarea', { spellcheck: 'false', 'aria-label': 'Configuration as JSON', readonly: isFixed });
   const textProblem = h('p.hint.bad', { role: 'status' });
+  const refusal = h('p.hint.bad', { role: 'status' });
   const writeText = () => {
     text.value = JSON.stringify(config, null, 2);
     fill(textProblem);
@@ -39,8 +45,23 @@ export async function presetEditor({ place, life, id, query }) {
   const now = () => ({ name: name.value, description: description.value, rule: rule.value(), config, text: textProblem.textContent ? text.value : undefined });
   const asLoaded = JSON.stringify({ ...loaded, rule: filenameFields(loaded.rule, isFixed).value() });
   const isChanged = () => !isFixed && JSON.stringify(now()) !== asLoaded;
+  let checked = 0;
+  /** Says what the service would refuse, when nothing was typed for a moment. */
+  const check = async () => {
+    const own = checked += 1;
+    await new Promise((resume) => setTimeout(resume, CHECK_PAUSE_MS));
+    if (own !== checked || life.signal.aborted || textProblem.textContent) return;
+    const { errors } = await post('../../page/preset_check.json', { config }).catch(() => ({ errors: [] }));
+    if (own !== checked) return;
+    fill(refusal, errors.join('; '));
+    clearMarks(form.element);
+    mark(form.element, errors);
+  };
   const touched = () => {
-    if (isChanged()) draft.keep(structuredClone(now()));
+    fill(failure);
+    fill(refusal);
+    check();
+    if (isChanged()) draft.keep(structuredClone(now()), opened);
     else draft.drop();
     tries?.touched(config);
   };
@@ -78,8 +99,8 @@ export async function presetEditor({ place, life, id, query }) {
     clearMarks(form.element);
     try {
       const body = { name: name.value.trim(), description: description.value.trim(), config: sendable(), meta: { filename: rule.value() } };
-      const way = id ? await wayToSave(id, source) : 'new';
-      if (way === null) return;
+      const way = id ? await wayToSave(id, opened) : 'new';
+      if (way === null || ((way === 'new' || body.name !== source.name) && !await mayHaveName(body.name, way === 'new' ? null : id))) return;
       const saved = way === 'over' ? await patch('preset/update', { id, ...body }) : await post('preset/create', body);
       say(`${saved.name} is saved.`);
       draft.drop();
@@ -87,7 +108,7 @@ export async function presetEditor({ place, life, id, query }) {
       location.hash = '#/presets';
     } catch (problem) {
       fill(failure, problemBox(problem));
-      mark(form.element, problem);
+      focusFirst(mark(form.element, [problem.message, ...Object.values(problem.errors ?? {}).flat()]));
       failure.scrollIntoView({ block: 'nearest' });
     }
   };
@@ -99,13 +120,14 @@ export async function presetEditor({ place, life, id, query }) {
         : h('button.primary', { type: 'submit' }, icon('check', 18), h('span', {}, 'Save'))), failure, kept && restored(kept, draft)),
     h('div.columns', {}, h('label.field', {}, h('span', {}, 'Name'), name), h('label.field', {}, h('span', {}, 'Description'), description)),
     h('div.editor-split', {}, h('div', {}, form.element, rule.element),
-      h('section.json', { 'aria-labelledby': 'json-title' }, tries.element, h('h2', { id: 'json-title' }, 'JSON'), text, textProblem)));
+      h('section.json', { 'aria-labelledby': 'json-title' }, tries.element, h('h2', { id: 'json-title' }, 'JSON'), textProblem, refusal, text)));
   editor.addEventListener('submit', (event) => {
     event.preventDefault();
     attempt(editor.querySelector('[type=submit]'), save);
   });
   for (const event of ['input', 'change']) for (const part of [name, description, rule.element]) part.addEventListener(event, touched);
   fill(place, editor);
+  if (kept) check();
 }
 
 /** Says that what was typed earlier is here again. */
@@ -134,6 +156,14 @@ async function wayToSave(id, opened) {
       h('fieldset.choices', {}, h('legend', {}, 'What you have here'), choice('new', 'Save as a new preset', true), there && choice('over', 'Replace what is there', false))],
     submit: (form) => new FormData(form).get('way'),
   });
+}
+
+/** Asks before a second preset gets a name. `id` is that of the preset itself, which may keep its own name. */
+async function mayHaveName(name, id) {
+  const [own, factory] = await Promise.all([get('preset'), get('preset/factory')]);
+  const isTaken = [...own, ...factory].some((preset) => preset.name === name && preset.id !== id);
+  return !isTaken || await ask({ title: `A preset named ${name} exists already`, action: 'Save with the same name',
+    body: h('p', {}, 'The dialog “Optimize” then shows two of this name, and files of a drive that name the preset are refused, because the name means two of them.') }) !== null;
 }
 
 function nameOf(source, id) {
@@ -166,15 +196,18 @@ function filenameFields(rule, isFixed) {
   return { element, value };
 }
 
-/** Marks the fields whose paths the refusal names, and goes to the first. */
-function mark(form, problem) {
-  const said = [problem.message, ...Object.values(problem.errors ?? {}).flat()].join('\n');
+/** Marks the fields whose paths the sentences of a refusal name, and returns them. */
+function mark(form, sentences) {
+  const said = sentences.join('\n');
   const named = [...form.querySelectorAll('[data-path]')].filter((input) => said.includes(input.dataset.path));
   for (const input of named) input.setAttribute('aria-invalid', 'true');
-  if (named[0]) {
-    named[0].closest('details').open = true;
-    named[0].focus();
-  }
+  return named;
+}
+
+function focusFirst([first]) {
+  if (!first) return;
+  first.closest('details').open = true;
+  first.focus();
 }
 
 function clearMarks(form) {

@@ -74,15 +74,20 @@ export function preview({ config, signal }) {
   return { element, touched };
 }
 
+/** What was tried since the page was loaded: settings and model. */
+const triedBefore = new Set();
+
 /** Asks for the model and for the point; resolves with the optimization that was started, or null. */
 async function chooseModel(config) {
+  const wish = (model) => JSON.stringify([config, model]);
   const list = h('div.model-choices');
   const show = async (words) => {
     const found = await get(query('rawmodel', { q: words, state: 'ready', itemsPerPage: OFFERED }));
     const data = await withDriveNames(found.data);
     const more = found.meta.total - data.length;
     fill(list, data.map((asset, at) => h('label.preset-choice', {}, h('input', { type: 'radio', name: 'model', value: asset.id, required: true, checked: at === 0 }),
-      picture(asset.downloads['thumb.jpg']), h('span', {}, h('strong', {}, asset.name), h('span.hint', {}, `${asset.format.toUpperCase()} · ${bytes(asset.size)}`)))),
+      picture(asset.downloads['thumb.jpg']), h('span', {}, h('strong', {}, asset.name), h('span.hint', {}, `${asset.format.toUpperCase()} · ${bytes(asset.size)}`),
+        triedBefore.has(wish(asset.id)) && h('span.hint.made', {}, 'These settings were tried on it already. The result is among the results. Another try costs a point.')))),
     more > 0 && h('p.hint', {}, `${number(more)} more. Search for the one that you want.`),
     data.length ? null : h('p.hint', {}, words ? 'No model matches.' : 'There is no model yet. Upload one first.'));
   };
@@ -92,10 +97,12 @@ async function chooseModel(config) {
     title: 'Try the settings on a model', action: 'Try for 1 point', wide: true,
     body: [searchField('Search models', '', (words) => show(words).catch((problem) => fill(list, h('p.hint', {}, problem.message)))), list,
       h('p.hint', {}, `A try is an optimization: it costs 1 of ${number(points.rapidpoints)} points, and its result is kept among the results until it is deleted. The preset is not saved by it.`)],
-    submit: (form) => {
+    submit: async (form) => {
       const model = Number(new FormData(form).get('model'));
       if (!model) throw new Problem('Choose a model.');
-      return start(`rawmodel/optimize/${model}`, { config, tags: ['preview'] });
+      const started = await start(`rawmodel/optimize/${model}`, { config, tags: ['preview'] });
+      triedBefore.add(wish(model));
+      return started;
     },
   });
 }

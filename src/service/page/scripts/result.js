@@ -73,7 +73,7 @@ function showHead(head, rapid, source) {
 const titleOf = (rapid) => (rapid.preset_name ? `${resultName(rapid)} – ${rapid.preset_name}` : resultName(rapid));
 
 async function deleteResult(rapid) {
-  const sure = await ask({ title: `Delete the result ${resultName(rapid)}?`, danger: true, action: 'Delete the result',
+  const sure = await ask({ title: `Delete the result ${titleOf(rapid)}?`, danger: true, action: 'Delete the result',
     body: h('p', {}, 'Its files, pictures and embeds are removed for good. The source stays.'), submit: () => remove(`rapidmodel/${rapid.id}`) });
   if (sure === null) return;
   say('The result was deleted.');
@@ -114,7 +114,7 @@ async function showDone(body, rapid, tags, signal) {
     warnings.length ? h('section.warnings', {}, h('h2', {}, 'Warnings'), h('ul', {}, warnings.map((line) => h('li', {}, line)))) : null,
     h('section', {}, h('h2', {}, 'Files'), fileList),
     h('section', {}, h('h2', {}, 'Tags'), tags),
-    h('p.hint', {}, 'Made ', h('time', { title: exact(rapid.created_at) }, ago(rapid.created_at)), ` by engine ${rapid.engine_core_version}.`));
+    h('p.hint', {}, 'Made ', h('time', { title: exact(rapid.created_at) }, ago(rapid.created_at)), ` by engine ${rapid.engine_core_version}. Id ${rapid.id}.`));
   const pictures = comparison({
     rapid, formats, signal, onSides: showNumbers,
     source: sourceSide({ asset: asset?.data, renders, report: reports.find(Boolean) }),

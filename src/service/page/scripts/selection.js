@@ -1,6 +1,6 @@
 // Selecting several cards of a gallery, and what is done with all of them.
 import { fill, h } from './dom.js';
-import { counted } from './format.js';
+import { counted, number } from './format.js';
 import { icon } from './icons.js';
 import { attempt } from './notices.js';
 
@@ -106,10 +106,12 @@ export class Selection {
     const count = this.#chosen.size;
     this.bar.hidden = count === 0;
     this.#grid.classList.toggle('selecting', count > 0);
-    if (count) fill(this.#words, `${counted(count, this.#kind.one)} selected`);
+    const shown = this.#shown.filter(({ id }) => this.#chosen.has(id)).length;
+    const elsewhere = count > shown ? `, ${number(count - shown)} not shown here` : '';
+    if (count) fill(this.#words, `${counted(count, this.#kind.one)} selected${elsewhere}`);
     const isAll = this.#shown.length > 0 && this.#shown.every(({ id }) => this.#chosen.has(id));
     this.#more.hidden = !isAll || this.#total <= count;
-    this.#more.textContent = `Select all ${this.#total.toLocaleString('en')}`;
+    this.#more.textContent = `Select all ${number(this.#total)}`;
     for (const box of this.#grid.querySelectorAll('.select input')) {
       box.checked = this.#chosen.has(Number(box.dataset.id));
       box.closest('.card').classList.toggle('chosen', box.checked);

@@ -21,10 +21,13 @@ export const keepSession = (value) => localStorage.setItem(KEY, JSON.stringify(v
 /** Forgets the token. What is not saved stays, because a token can end while somebody types. */
 export const endSession = () => localStorage.removeItem(KEY);
 
+const draftKeys = () => Object.keys(localStorage).filter((key) => key.startsWith(DRAFT_KEYS));
+
+/** Whether a preset has changes that are not saved, in this tab or in another one. */
+export const hasDrafts = () => draftKeys().length > 0;
+
 /** Forgets what was not saved, when somebody signs out. */
-export function forgetDrafts() {
-  for (const key of Object.keys(localStorage)) if (key.startsWith(DRAFT_KEYS)) localStorage.removeItem(key);
-}
+export const forgetDrafts = () => draftKeys().forEach((key) => localStorage.removeItem(key));
 
 /** Calls `listener` when another tab has signed in or out. */
 export const onSessionElsewhere = (listener) => addEventListener('storage', ({ key }) => (key === KEY || key === null) && listener());

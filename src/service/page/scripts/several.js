@@ -1,28 +1,35 @@
 // What is done with several models or results at once.
 import { Problem, download, get, post, put, serviceFacts } from './api.js';
 import { h } from './dom.js';
-import { assetState, bytes, counted } from './format.js';
+import { ago, assetState, bytes, counted, factLine } from './format.js';
 import { changed } from './live.js';
 import { ask, complain, say } from './notices.js';
 import { optimizeAll } from './optimize.js';
+import { resultName, tagsIn } from './tags.js';
 
 /** Calls that run at the same time. */
 const AT_ONCE = 4;
 /** Pause between downloads: a browser drops those that come too fast. */
 const DOWNLOAD_PAUSE_MS = 400;
 
-/** Does `work` for each item and says how many succeeded, and what failed. They stay selected, for what comes next. */
+/** Does `work` for each item and says how many succeeded, for how many nothing was to do (`false`), and what failed. They stay selected, for what comes next. */
 async function each(items, verb, one, work) {
   const waiting = [...items];
   const failed = [];
+  let needless = 0;
   const run = async () => {
     for (let item = waiting.shift(); item; item = waiting.shift()) {
-      await work(item).catch((problem) => failed.push(`${item.name}: ${problem.message}`));
+      try {
+        if (await work(item) === false) needless += 1;
+      } catch (problem) {
+        failed.push(`${resultName(item)}: ${problem.message}`);
+      }
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, run));
-  const good = items.length - failed.length;
+  const good = items.length - failed.length - needless;
   if (good) say(`${verb} ${counted(good, one)}.`);
+  if (needless) say(`${counted(needless, one)} had ${needless === 1 ? 'it' : 'them'} already.`);
   if (failed.length) complain(new Problem(`${counted(failed.length, one)} failed. ${failed.slice(0, 3).join(' ')}${failed.length > 3 ? ' …' : ''}`));
   changed();
 }
@@ -38,7 +45,7 @@ export async function tagSelected(api, one, items) {
   const tags = await ask({ title: `Tag ${counted(items.length, one)}`, action: 'Add the tags',
     body: h('label.field', {}, h('span', {}, 'Tags, separated by commas'), h('input', { name: 'tags', required: true, maxlength: 1000 })),
     submit: (form) => {
-      const names = new FormData(form).get('tags').split(',').map((tag) => tag.trim()).filter(Boolean);
+      const names = tagsIn(new FormData(form).get('tags'));
       if (names.length === 0) throw new Problem('Write at least one tag.');
       if (names.some((name) => name.length > 255)) throw new Problem('A tag has at most 255 characters.');
       return names;
@@ -46,12 +53,15 @@ export async function tagSelected(api, one, items) {
   return tags && each(items, 'Tagged', one, (item) => put(`${api}/${item.id}`, { tags }));
 }
 
-export async function convertSelected(assets) {
+export async function convertSelected(selected) {
   const { formats } = await serviceFacts();
+  const assets = selected.filter((asset) => assetState(asset).kind === 'good');
+  if (assets.length === 0) throw new Problem('None of these models is ready to be converted.');
+  const left = selected.length - assets.length;
   const wanted = await ask({ title: `Convert ${counted(assets.length, 'model')}`, action: 'Convert',
     body: [h('fieldset.choices', {}, h('legend', {}, 'Formats'), formats.written.map((format) => h('label.check', {},
       h('input', { type: 'checkbox', name: 'format', value: format }), h('span', {}, format.toUpperCase())))),
-    h('p.hint', {}, 'A model that has a format already keeps it. Conversions cost storage and no points.')],
+    h('p.hint', {}, `A model that has a format already keeps it. Conversions cost storage and no points.${left ? ` ${counted(left, 'model')} that ${left === 1 ? 'is' : 'are'} not ready ${left === 1 ? 'is' : 'are'} left out.` : ''}`)],
     submit: (form) => {
       const chosen = new FormData(form).getAll('format');
       if (chosen.length === 0) throw new Problem('Choose at least one format.');
@@ -61,14 +71,15 @@ export async function convertSelected(assets) {
     const jobs = await get(`rawmodel/${asset.id}/processedFormats`);
     const there = new Set([asset.format, ...jobs.filter(({ status }) => status !== 'failed').flatMap((job) => job.formats)]);
     const missing = wanted.filter((format) => !there.has(format));
-    if (missing.length) await post(`rawmodel/${asset.id}/addFormats`, { formats: missing });
+    if (missing.length === 0) return false;
+    return post(`rawmodel/${asset.id}/addFormats`, { formats: missing });
   });
 }
 
 /** @param {string} api `rawmodel` or `rapidmodel` @param {string} what is lost, in a sentence */
 export async function deleteSelected(api, one, what, items) {
   const sure = await ask({ title: `Delete ${counted(items.length, one)}?`, danger: true, action: `Delete ${counted(items.length, one)}`,
-    body: [h('ul.cut-list', {}, items.slice(0, 6).map(({ name }) => h('li.cut', {}, name)), items.length > 6 && h('li', {}, `and ${items.length - 6} more`)), h('p', {}, what)],
+    body: [h('ul.cut-list', {}, items.slice(0, 6).map((item) => h('li.cut', {}, resultName(item), h('span.hint', {}, ` ${factLine([item.preset_name, `id ${item.id}`, ago(item.created_at)])}`))), items.length > 6 && h('li', {}, `and ${items.length - 6} more`)), h('p', {}, what)],
     submit: () => post(`${api}/delete`, { ids: items.map(({ id }) => id) }) });
   if (sure === null) return null;
   say(`Deleted ${counted(items.length, one)}.`);

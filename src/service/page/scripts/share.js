@@ -15,8 +15,9 @@ export function copied(label, text, isLong) {
 export function reachHint(address) {
   const host = new URL(address).hostname;
   if (host !== 'localhost' && host !== '[::1]' && !host.startsWith('127.')) return null;
-  return h('p.hint', {}, 'This address works on this machine only. For others, run the service by ',
-    h('code', {}, 'assetfs serve --listen 0.0.0.0:8080'), ', with the address of this machine after ', h('code', {}, '--public-url'), '.');
+  return h('p.hint', {}, 'This address works on this machine only. For others, unmount the drive if it was mounted with ',
+    h('code', {}, '--local'), ', or stop the service. Then run ', h('code', {}, 'assetfs serve --listen 0.0.0.0:8080 --public-url ADDRESS'),
+    ', with the address that others reach this machine by.');
 }
 
 /** A button that shows the address of this view. Who opens it without a session signs in first and comes here then. */

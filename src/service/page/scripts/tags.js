@@ -1,5 +1,5 @@
 // Tags of a model: shown, added and removed.
-import { put, remove } from './api.js';
+import { Problem, put, remove } from './api.js';
 import { h } from './dom.js';
 import { shownName } from './format.js';
 import { icon } from './icons.js';
@@ -8,6 +8,9 @@ import { attempt, complain } from './notices.js';
 
 /** The tags of users, without those that a drive sets for itself (`is_own_tag` in wire/tag.rs). */
 export const ofPeople = (tags) => tags.filter(({ name }) => !/^assetfs(:|-[0-9a-f]{32}$)/.test(name));
+
+/** The tags in a text of a field: commas separate them. */
+export const tagsIn = (text) => text.split(',').map((tag) => tag.trim()).filter(Boolean);
 
 const NAME_NOTE = 'assetfs:name=';
 
@@ -32,11 +35,15 @@ export function tagEditor(tags, path) {
   const form = h('form.row', {}, field, h('button.small', { type: 'submit' }, 'Add'));
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    const name = field.value.trim();
-    if (!name) return;
+    const names = tagsIn(field.value);
+    if (names.length === 0) return;
+    if (ofPeople(names.map((name) => ({ name }))).length < names.length) {
+      complain(new Problem('Tags that begin with “assetfs:” are those of drives. Choose another name.'));
+      return;
+    }
     field.value = '';
-    put(path, { tags: [name] }).then(changed).catch((problem) => {
-      field.value ||= name;
+    put(path, { tags: names }).then(changed).catch((problem) => {
+      field.value ||= names.join(', ');
       complain(problem);
     });
   });

@@ -1,7 +1,8 @@
 // One upload: start, the files, complete. Failed files are tried again; files that arrived are not sent twice.
-import { Problem, get, paidOnce, remove } from './api.js';
+import { Problem, get, getIfThere, paidOnce, remove } from './api.js';
 import { lost } from './reach.js';
-import { bytes } from './format.js';
+import { assetState, bytes } from './format.js';
+import { changed } from './live.js';
 import { leftWords } from './time_left.js';
 
 const TRIES = 3;
@@ -27,6 +28,8 @@ export class Transfer {
   #sent = new Map();
   #cancelled = new AbortController();
   #failure = '';
+  /** The state of the model after its import, and why that failed; null before. @type {{kind: string, reason?: string}|null} */
+  #import = null;
   /** Whether the connection broke, and how often it has gone on after that. */
   #isLost = false;
   #wentOn = 0;
@@ -52,8 +55,18 @@ export class Transfer {
   says() {
     if (this.state === 'failed') return this.#failure;
     if (this.state === 'waiting') return 'Waiting for other uploads';
-    if (this.state === 'done') return `Uploaded, ${bytes(this.size)}`;
+    if (this.hasFailedImport) return `Uploaded, and could not be imported: ${this.#import.reason}`;
+    if (this.state === 'done') return `Uploaded, ${bytes(this.size)}${this.#import ? '' : ' · Importing'}`;
     return [`${bytes(this.share * this.size)} of ${bytes(this.size)}`, leftWords(this.#secondsLeft())].filter(Boolean).join(' · ');
+  }
+
+  get hasFailedImport() {
+    return this.#import?.kind === 'bad';
+  }
+
+  /** Whether the files have arrived and what became of the import is not known yet. */
+  get isImporting() {
+    return this.state === 'done' && !this.#import;
   }
 
   /** At the mean speed so far. */
@@ -97,11 +110,22 @@ export class Transfer {
       this.state = 'done';
     } catch (problem) {
       this.state = 'failed';
-      this.#failure = problem.message;
       this.#isLost = Boolean(problem.isLost);
+      this.#failure = this.#isLost ? 'The connection broke, or a file changed on disk. It goes on by itself when the service answers.' : problem.message;
       if (this.#isLost) lost();
     }
     this.#onChange();
+  }
+
+  /** Asks whether the import has ended. A model that is gone, or a session that has ended, ends the question. */
+  async askImport() {
+    const answer = await getIfThere(`rawmodel/${this.id}`).catch((problem) => (problem.isLost ? undefined : null));
+    if (answer === undefined) return;
+    const { kind, word } = answer ? assetState(answer.data) : { kind: 'gone' };
+    if (answer && (kind === 'busy' || kind === 'idle')) return;
+    this.#import = { kind, reason: answer?.data.error_message ?? word };
+    this.#onChange();
+    changed();
   }
 
   async #start() {
@@ -150,7 +174,7 @@ export class Transfer {
           fail(explained(request), request.status >= 500);
         }
       });
-      request.addEventListener('error', () => fail(`${path} could not be sent: the connection broke, or the file changed on disk. It goes on by itself when the service answers.`, true, true));
+      request.addEventListener('error', () => fail(`${path} could not be sent.`, true, true));
       request.addEventListener('abort', () => fail('The upload was cancelled.', false));
       this.#cancelled.signal.addEventListener('abort', () => request.abort());
       request.send(file);

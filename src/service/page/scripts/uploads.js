@@ -1,6 +1,6 @@
 // Uploading: drops and chosen files are reviewed in a dialog, then sent model by model; a panel shows how far each is.
 // An upload is a start, a PUT of each file to its signed URL, and a complete, as the API has it.
-import { Problem, get, serviceFacts } from './api.js';
+import { Problem, get, query, serviceFacts } from './api.js';
 import { fill, h } from './dom.js';
 import { panel } from './drops.js';
 import { bytes, counted } from './format.js';
@@ -16,6 +16,10 @@ import { leftOutOf } from './zip_models.js';
 
 /** Models that are sent at the same time. */
 const AT_ONCE = 2;
+
+/** Pause between two looks at imports, and how many are looked at then: the service imports in order. */
+const IMPORT_PAUSE_MS = 2_000;
+const IMPORTS_LOOKED_AT = 8;
 
 /** @type {Transfer[]} */
 let transfers = [];
@@ -41,6 +45,7 @@ export async function review(files) {
       one.problems = await problemsOf(one);
       one.leftOut = await leftOutOf(one, formats);
     }
+    await noteTaken(planned);
     if (own !== turn) return;
     force.hidden = !planned.some(({ problems }) => problems?.length);
     fill(list, planned.map((one) => planRow(one, planned, formats, move)));
@@ -61,9 +66,9 @@ export async function review(files) {
       const wanted = planned.filter((one) => !one.isLeftOver);
       if (wanted.length === 0) throw new Problem('No file is part of a model, so nothing would be uploaded.');
       for (const one of wanted) one.problems = await problemsOf(one);
-      const problems = wanted.flatMap((one) => one.problems);
+      const problems = wanted.flatMap((one) => one.problems.map((problem) => (wanted.length > 1 ? `${one.name}: ${problem}` : problem)));
       force.hidden = problems.length === 0;
-      if (problems.length && !form.elements.force.checked) throw new Problem(`${problems.join('; ')}. Add what is missing, or tick “Upload it as it is”.`);
+      if (problems.length && !form.elements.force.checked) throw new Problem(`${problems.join('; ')}. Choose the files again together with what is missing, or tick “Upload it as it is”.`);
       const needed = wanted.flatMap(({ files }) => files).reduce((sum, { file }) => sum + file.size, 0);
       const { storage_left: left } = await get('user/storage');
       if (needed > left) throw new Problem(`needs ${humanSize(needed)} and the account has ${humanSize(left)} left; delete models or enlarge the plan`);
@@ -71,6 +76,18 @@ export async function review(files) {
     },
   });
   if (confirmed) send(confirmed);
+}
+
+/** How many names are looked up: each is a request. */
+const NAMES_LOOKED_UP = 12;
+
+/** Notes which names the account has already. Without an answer, none. */
+async function noteTaken(planned) {
+  const named = planned.filter(({ isLeftOver }) => !isLeftOver).slice(0, NAMES_LOOKED_UP);
+  await Promise.all(named.map(async (one) => {
+    const found = await get(query('rawmodel', { q: one.name, itemsPerPage: 50 })).catch(() => ({ data: [] }));
+    one.taken = found.data.some(({ name }) => name === one.name) ? one.name : null;
+  }));
 }
 
 function planRow(one, planned, formats, move) {
@@ -85,9 +102,10 @@ function planRow(one, planned, formats, move) {
       h('input', { value: one.name, required: true, maxlength: 255, pattern: '.*\\S.*', title: 'The name needs a character that is not a space', oninput: (event) => { one.name = event.target.value.trim(); } })),
     h('p.hint', {}, `${counted(one.files.length, 'file')}, ${bytes(size)}`, one.main && one.files.length > 1 ? `, model ${one.main}` : ''),
     (one.problems ?? []).map((sentence) => h('p.hint.bad', {}, icon('warning', 16), ` ${sentence}`)),
+    one.taken === one.name && h('p.hint.noted', {}, icon('warning', 16), ' There is a model of this name already. This becomes another one beside it.'),
     one.leftOut ? h('p.hint.noted', {}, icon('warning', 16), ` ${one.leftOut}`) : null,
     one.main ? null : h('p.hint.bad', {}, icon('warning', 16), ` No file in a format that is read here (${known}).`),
-    planned.length > 1 ? filesOf(one, planned, move, false) : null);
+    planned.length > 1 || one.files.length > 1 ? filesOf(one, planned, move, false) : null);
 }
 
 /** The files of a model, each with a choice of the model that it belongs to. */
@@ -128,7 +146,22 @@ function pump() {
   for (const transfer of next) transfer.run().finally(() => {
     changed();
     pump();
+    followImports();
   });
+}
+
+let isFollowing = false;
+
+/** Looks how the imports go, until none of the shown uploads has one that goes on. */
+async function followImports() {
+  if (isFollowing) return;
+  isFollowing = true;
+  const oldest = () => transfers.filter(({ isImporting }) => isImporting).slice(0, IMPORTS_LOOKED_AT);
+  while (oldest().length) {
+    if (!document.hidden) await Promise.all(oldest().map((transfer) => transfer.askImport()));
+    await new Promise((resume) => setTimeout(resume, IMPORT_PAUSE_MS));
+  }
+  isFollowing = false;
 }
 
 const rows = new Map();
@@ -188,7 +221,7 @@ function row(transfer) {
     action.textContent = words[transfer.state];
     action.setAttribute('aria-label', `${words[transfer.state]}: ${transfer.name}`);
     state.textContent = transfer.says();
-    element.className = transfer.state;
+    element.className = transfer.hasFailedImport ? 'failed' : transfer.state;
   };
   return { element, update };
 }

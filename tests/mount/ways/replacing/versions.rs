@@ -15,6 +15,7 @@ use super::{
     Chair, drafts, first_draft, id, large_version_of, left_version, listed, replace, uploaded,
     version_of,
 };
+use crate::square_glb::broken_glb;
 use crate::support::{
     ASSETFS, Fixture, assert_same_files, assetfs, exists, fails, names_in, read, run, text,
     wait_until,
@@ -87,10 +88,7 @@ fn a_version_that_cannot_be_imported_leaves_the_old_one_in_its_place() {
         model,
         old,
     } = Chair::mounted(&[]);
-    // Whole by its length, and no model.
-    let mut broken = b"glTF\x02\0\0\0".to_vec();
-    broken.extend(64_u32.to_le_bytes());
-    broken.resize(64, 0xFF);
+    let broken = broken_glb();
     let file = fixture.scratch.path().join("broken.glb");
     fs::write(&file, &broken).unwrap();
     let said = fails(replace(&file, &model), 1);
@@ -390,4 +388,41 @@ fn a_replacement_that_another_one_takes_the_place_of_does_not_report_success() {
     run(replace(&third, &model));
     assert_same_files(&third, &model);
     assert_eq!(waiting.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn what_was_written_in_place_is_seen_as_soon_as_close_returns() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let files: Vec<_> = (0..5)
+        .map(|number| fixture.path(&format!("rawmodels/model{number}.glb")))
+        .collect();
+    for file in &files {
+        fs::write(file, triangle_glb("first")).unwrap();
+    }
+    wait_until("the staged copies are gone", || drafts(&fixture).is_empty());
+    let second = triangle_glb("the second version");
+    for file in &files {
+        // The kernel keeps the name and the size for a moment.
+        assert_ne!(fs::metadata(file).unwrap().len(), second.len() as u64);
+        fs::write(file, &second).unwrap();
+        assert_eq!(fs::metadata(file).unwrap().len(), second.len() as u64);
+        assert_eq!(read(file), second);
+    }
+}
+
+#[test]
+fn a_text_that_waits_for_a_model_that_failed_runs_for_its_next_version() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fs::write(fixture.path("rawmodels/lone.glb"), broken_glb()).unwrap();
+    let model = fixture.path("rawmodels/lone");
+    fails(assetfs("wait", &model), 1);
+    let text = model.join("optimize/half.json");
+    fs::write(&text, CONFIG).unwrap();
+    let sound = fixture.scratch.path().join("sound.glb");
+    fs::write(&sound, triangle_glb("sound")).unwrap();
+    run(replace(&sound, &model));
+    run(assetfs("wait", &text));
+    assert!(exists(model.join("optimize/half")));
 }
