@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result, bail};
+use serde_json::json;
 
 use super::at_once::for_each_with_exit;
 use super::exit::{Exit, WrongUse};
@@ -42,7 +43,7 @@ pub(super) fn run_presets(given: &[String], models: Vec<PathBuf>, dry_run: bool)
             if !is_new && preset.is_in(&model) {
                 has_not_failed(&text)?;
             }
-            output::done(&text);
+            begun(&text);
         }
         Ok(Exit::Done)
     });
@@ -52,6 +53,15 @@ pub(super) fn run_presets(given: &[String], models: Vec<PathBuf>, dry_run: bool)
         false => eprintln!("{} started", counted(started as u64, "optimization")),
     }
     Ok(exit)
+}
+
+/// With `--json`, the line for a text that was given to the drive: its state now, because the drive goes on with it.
+pub(super) fn begun(text: &Path) {
+    if output::is_json() {
+        let report = mounted::item_report(text).ok().flatten();
+        let state = report.map_or(StatusWord::Queued, |report| report.state);
+        output::line(json!({ "path": text.to_string_lossy(), "state": state, "exit": 0 }));
+    }
 }
 
 /// A text that ran and failed is not started again, which would be paid.

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::exit::{Exit, WrongUse};
 use super::mounted::{self, MountedDrive, command_at};
+use super::run_presets::begun;
 use super::table::counted;
 use super::{output, question};
 use crate::fuse::shell_quoted;
@@ -69,7 +70,7 @@ pub(super) fn run_stale(paths: &[PathBuf], options: &StaleOptions) -> Result<Exi
                 worst = worst.max(output::failed(Some(&path), &error));
             }
             // Another command has begun to run it.
-            Ok(()) | Err(_) => output::done(&text.join(&it.preset)),
+            Ok(()) | Err(_) => begun(&text.join(&it.preset)),
         }
     }
     Ok(worst)

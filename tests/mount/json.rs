@@ -350,6 +350,9 @@ fn every_command_that_succeeds_prints_the_lines_of_its_schema() {
     ] {
         all.run(words);
     }
+    let begun = all.run(&["run", "--preset", "Lossless Clean-Up", model]);
+    let state = begun[0]["state"].as_str().unwrap();
+    assert!(["queued", "running"].contains(&state), "{begun:?}");
     fs::create_dir(all.fixture.path("rawmodels/draft")).unwrap();
     all.run(&["cancel", "mnt/rawmodels/draft"]);
     fs::create_dir(all.fixture.path("rawmodels/broken")).unwrap();

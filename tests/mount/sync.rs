@@ -177,6 +177,10 @@ fn only_delete_removes_what_the_folder_lacks_and_not_more_than_half() {
         said.contains("3 models of 4 would be deleted") && said.contains("nothing was changed"),
         "{said}"
     );
+    let dry = sync(&fixture, &["--delete", "--dry-run"]).output().unwrap();
+    let (said, listed) = (text(&dry.stderr), text(&dry.stdout));
+    assert!(said.contains("3 models of 4 would be deleted"), "{said}");
+    assert_eq!(listed, "", "nothing that the run refuses");
     let said = fails(sync(&fixture, &["--delete", "--max-delete", "2"]), 1);
     assert!(said.contains("--max-delete allows 2"), "{said}");
     assert_eq!(ids(&fixture), before);
@@ -309,6 +313,36 @@ fn a_model_under_another_name_is_not_sent_again() {
     }
     let said = run(sync(&fixture, &[]));
     assert!(said.contains("the service cannot rename models"), "{said}");
+}
+
+#[test]
+fn a_renamed_model_whose_name_another_file_takes_is_not_sent_or_paid_again() {
+    needs_fuse!();
+    let fixture = folder_with(3);
+    let with_preset = ["--preset", "Lossless Clean-Up", "--delete"];
+    run(sync(&fixture, &with_preset));
+    let (before, paid) = (ids(&fixture), results(&fixture));
+    fs::rename(
+        models(&fixture).join("m0.glb"),
+        models(&fixture).join("chair.glb"),
+    )
+    .unwrap();
+    put(&fixture, 0, 9);
+    let dry = ["--preset", "Lossless Clean-Up", "--delete", "--dry-run"];
+    for (more, models, texts) in [(&dry[..], 3, 3), (&with_preset[..], 4, 4)] {
+        let renamed = sum(sync(&fixture, more), 0);
+        let counts = ["replaced", "other_name", "added", "deleted", "points"]
+            .map(|it| renamed[it].as_u64().unwrap());
+        assert_eq!(counts, [1, 1, 0, 0, 1], "{renamed}");
+        assert_eq!((ids(&fixture).len(), results(&fixture)), (models, texts));
+    }
+    assert_eq!(paid, 3);
+    assert!(before.iter().all(|id| ids(&fixture).contains(id)));
+    // It stays what it is.
+    let again = sum(sync(&fixture, &with_preset), 0);
+    let counts =
+        ["other_name", "unchanged", "deleted", "points"].map(|it| again[it].as_u64().unwrap());
+    assert_eq!(counts, [1, 3, 0, 0], "{again}");
 }
 
 #[test]
@@ -470,6 +504,32 @@ fn a_run_that_is_killed_at_any_moment_sends_nothing_twice_and_loses_nothing() {
         (&again["unchanged"], &again["preset"]),
         (&json!(MODELS), &json!(0))
     );
+}
+
+#[test]
+fn a_drive_that_ends_is_one_failure_and_the_next_run_sends_nothing_twice() {
+    needs_fuse!();
+    const MODELS: usize = 8;
+    let mut fixture = folder_with(MODELS);
+    let running = sync(&fixture, &["--delete", "--json", "--quiet"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until("a model is sent", || !ids(&fixture).is_empty());
+    fixture.kill_mount();
+    let output = running.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    let (lines, exit) = lines_of(&output);
+    let failures = lines.iter().filter(|it| it["reason"].is_string()).count();
+    assert_eq!((exit, failures, said.lines().count()), (1, 1, 1), "{said}");
+    assert!(
+        said.contains("has ended; `") && said.contains("then run this again"),
+        "{said}"
+    );
+    fixture.mount(&[]);
+    run(sync(&fixture, &["--delete"]));
+    assert_eq!(ids(&fixture).len(), MODELS);
 }
 
 #[test]

@@ -249,20 +249,16 @@ impl Look {
         if let Some(there) = there {
             let step = self.step_of_known(new, there, &source.stem)?;
             if let BringStep::Bring(new, Brings::Changed) = &step
-                && let Some(double) = self.double_with(new, &source.stem)?
+                && let Some(double) = self.double_with(source, new)?
             {
-                return Ok(Found::Other(double));
+                return Ok(Found::Other(double.name.clone()));
             }
             return Ok(Found::Own(step));
         }
-        for other in others.iter().filter(|it| !taken.contains(&it.name)) {
-            match is_under_other_name(&new, &self.rawmodels.join(other.model_name())) {
-                Ok(true) => {}
-                Ok(false) => continue,
-                // Another machine has deleted it since it was listed.
-                Err(error) if is_gone(&error) && source.path.exists() => continue,
-                Err(error) => return Err(error),
-            }
+        let others = others.iter().copied();
+        let free = others.filter(|it| !taken.contains(&it.name));
+        let found = self.with_files(source, &new, free)?;
+        if let Some(other) = found {
             taken.insert(other.name.clone());
             self.check_has_not_failed(other)?;
             return Ok(match other.id {
@@ -273,17 +269,43 @@ impl Look {
         Ok(Found::Own(BringStep::Bring(new, Brings::New)))
     }
 
-    /// The name of the double of a model that has these files: another machine has sent them, and paid for what was made of them.
-    fn double_with(&self, new: &NewFiles, name: &str) -> Result<Option<String>> {
-        let is_of_name = |it: &&Listed| it.name_without_id() == Some(name) && self.is_double(it);
-        for double in self.listed.iter().filter(is_of_name) {
-            match is_under_other_name(new, &self.rawmodels.join(&double.name)) {
-                Ok(true) => {
-                    self.check_has_not_failed(double)?;
-                    return Ok(Some(double.name.clone()));
-                }
+    /// The double of a model that has these files: another machine has sent them, and paid for what was made of them.
+    fn double_with(&self, source: &Source, new: &NewFiles) -> Result<Option<&Listed>> {
+        let is_of_name =
+            |it: &&Listed| it.name_without_id() == Some(&source.stem) && self.is_double(it);
+        let found = self.with_files(source, new, self.listed.iter().filter(is_of_name))?;
+        found.map_or(Ok(()), |double| self.check_has_not_failed(double))?;
+        Ok(found)
+    }
+
+    /// The path and the id of the model that has these files and is about to be an old version, because it is one of
+    /// `replaced`, which get other files.
+    pub(in crate::cli) fn old_version_with(
+        &self,
+        source: &Source,
+        new: &NewFiles,
+        replaced: &BTreeSet<PathBuf>,
+    ) -> Result<Option<(PathBuf, u64)>> {
+        let path = |it: &Listed| self.rawmodels.join(&it.name);
+        let is_replaced = |it: &&Listed| it.id.is_some() && replaced.contains(&path(it));
+        let found = self.with_files(source, new, self.listed.iter().filter(is_replaced))?;
+        found.map_or(Ok(()), |old| self.check_has_not_failed(old))?;
+        Ok(found.and_then(|old| Some((path(old), old.id?))))
+    }
+
+    /// The first of some models that has these files.
+    fn with_files<'l>(
+        &self,
+        source: &Source,
+        new: &NewFiles,
+        models: impl Iterator<Item = &'l Listed>,
+    ) -> Result<Option<&'l Listed>> {
+        for model in models {
+            match is_under_other_name(new, &self.rawmodels.join(model.model_name())) {
+                Ok(true) => return Ok(Some(model)),
                 Ok(false) => {}
-                Err(error) if is_gone(&error) => {}
+                // Another machine has deleted it since it was listed.
+                Err(error) if is_gone(&error) && source.path.exists() => {}
                 Err(error) => return Err(error),
             }
         }

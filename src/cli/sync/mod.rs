@@ -74,10 +74,9 @@ pub(super) struct SyncArgs {
 pub(super) fn run(args: &SyncArgs) -> Result<Exit> {
     let sync = Sync::of(args)?;
     let mut plan = SyncPlan::of(&sync.dir, &sync.drive)?;
-    let allowed = match args.delete {
-        true => sync.check_may_delete(&plan),
-        false => Ok(()),
-    };
+    if args.delete {
+        sync.check_may_delete(&plan)?;
+    }
     let mut report = Report::default();
     report.is_dry = args.dry_run;
     report.is_quiet = args.quiet;
@@ -87,14 +86,12 @@ pub(super) fn run(args: &SyncArgs) -> Result<Exit> {
     plan.doubles.iter().for_each(|double| report.double(double));
     if args.dry_run {
         sync.show(plan, &mut report);
-        if let Err(refused) = allowed {
-            report.failed(&sync.dir, &refused);
-        }
     } else {
-        allowed?;
         let wanted = std::mem::take(&mut plan.wanted);
         let old = sync.bring_all(wanted, &mut report);
-        sync.delete(&plan, &old, &mut report);
+        if !report.has_drive_ended() {
+            sync.delete(&plan, &old, &mut report);
+        }
         sync.memory.note(&sync.dir)?;
     }
     Ok(report.conclude())
@@ -102,17 +99,17 @@ pub(super) fn run(args: &SyncArgs) -> Result<Exit> {
 
 /// A replaced version. `--delete` deletes it.
 struct OldVersion {
-    id: String,
+    id: u64,
     /// Its path after the replacement.
     path: PathBuf,
 }
 
 impl OldVersion {
-    fn of(model: &Path, id: &str) -> OldVersion {
-        OldVersion {
-            id: id.to_owned(),
+    fn of(model: &Path, id: &str) -> Option<OldVersion> {
+        Some(OldVersion {
+            id: id.parse().ok()?,
             path: with_id_in_name(model, id),
-        }
+        })
     }
 }
 
@@ -120,6 +117,8 @@ struct Sync<'a> {
     args: &'a SyncArgs,
     dir: PathBuf,
     drive: MountedDrive,
+    /// The process of the drive at the beginning.
+    process: u32,
     presets: Vec<ModelPreset>,
     /// What the account has of their texts, at the beginning.
     known: KnownTexts,
@@ -164,6 +163,7 @@ impl Sync<'_> {
             presets,
             args,
             dir,
+            process: drive.process()?,
             drive,
         })
     }
@@ -209,7 +209,7 @@ impl Sync<'_> {
                     ended
                         .old
                         .as_ref()
-                        .map(|id| OldVersion::of(&ended.model, id)),
+                        .and_then(|id| OldVersion::of(&ended.model, id)),
                 );
                 report.note(ended);
                 task.show(&format!("{done} of {total} ({}%)", percent(done, total)));
@@ -233,7 +233,7 @@ impl Sync<'_> {
                 brought.old = done.old;
                 brought.outcome = Ok(done.outcome.into());
             }
-            Err(error) => brought.outcome = Err(error),
+            Err(error) => brought.outcome = Err(self.drive.unless_ended(self.process, error)),
         }
         if brought.outcome.is_ok() {
             let texts = self.presets.iter();
@@ -270,10 +270,12 @@ impl Sync<'_> {
         if !self.args.delete {
             return;
         }
+        let kept = |old: &&OldVersion| plan.kept_versions.contains(&old.id);
+        let old: Vec<&OldVersion> = old.iter().filter(|it| !kept(it)).collect();
         let ids: Vec<String> = extra
             .iter()
             .filter_map(|it| Some(it.id?.to_string()))
-            .chain(old.iter().map(|old| old.id.clone()))
+            .chain(old.iter().map(|old| old.id.to_string()))
             .collect();
         let deleted = self.delete_ids(&ids);
         let rawmodels = self.drive.root().join("rawmodels");
@@ -328,7 +330,8 @@ impl Sync<'_> {
                 true => mounted::item_id(&wanted.model).ok().flatten(),
                 false => None,
             };
-            let old = old.map(|id| OldVersion::of(&wanted.model, &id));
+            let old = old.and_then(|id| OldVersion::of(&wanted.model, &id));
+            let old = old.filter(|it| !plan.kept_versions.contains(&it.id));
             let outcome = match wanted.step {
                 BringStep::Nothing => Ok(SyncOutcome::Unchanged),
                 BringStep::Bring(_, Brings::New | Brings::Staged) => Ok(SyncOutcome::Added),
@@ -367,6 +370,7 @@ impl Sync<'_> {
             }
         });
         let outcome = outcome.with_context(|| format!("the preset {}", preset.label));
+        let outcome = outcome.map_err(|error| self.drive.unless_ended(self.process, error));
         DroppedText {
             path: preset.text_in(model),
             outcome,

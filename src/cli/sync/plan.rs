@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 
-use super::super::bring::{BringStep, Double, Found, Listed, Look};
-use super::super::models_of_folder::{Links, scan};
+use super::super::bring::{BringStep, Brings, Double, Found, Listed, Look, with_id_in_name};
+use super::super::models_of_folder::{Links, Source, scan};
 use super::super::mounted::MountedDrive;
 use crate::fuse::shell_quoted;
 
@@ -26,6 +26,8 @@ pub(super) struct SyncPlan {
     /// The number of models of the folder that could not be compared with those of the drive. Each may be one of `extra`, under
     /// another name.
     pub(super) not_compared: usize,
+    /// The ids of versions that are replaced and not deleted, because another file of the folder has their files.
+    pub(super) kept_versions: BTreeSet<u64>,
     /// They are never deleted here.
     pub(super) doubles: Vec<Double>,
     /// The number of models that the service has.
@@ -71,12 +73,41 @@ impl SyncPlan {
         let extra = extra.filter(|it| !look.is_double(it)).collect();
         let doubles = look.doubles(&taken);
         let uploaded = look.listed.iter().filter(|it| it.id.is_some()).count();
-        Ok(SyncPlan {
+        let mut plan = SyncPlan {
             wanted,
             extra,
             not_compared,
+            kept_versions: BTreeSet::new(),
             doubles,
             uploaded,
-        })
+        };
+        plan.keep_as_old_versions(&sources, &look);
+        Ok(plan)
+    }
+
+    /// If a model was renamed in the folder and another file has its name now, the drive keeps it as the old version of that
+    /// name. There is a model of the plan for each source.
+    fn keep_as_old_versions(&mut self, sources: &[Source], look: &Look) {
+        let is_replaced = |it: &&Wanted| matches!(it.step, BringStep::Bring(_, Brings::Changed));
+        let replaced = self.wanted.iter().filter(is_replaced);
+        let mut replaced: BTreeSet<PathBuf> = replaced.map(|it| it.model.clone()).collect();
+        for (source, wanted) in sources.iter().zip(&mut self.wanted) {
+            let BringStep::Bring(new, Brings::New) = &wanted.step else {
+                continue;
+            };
+            match look.old_version_with(source, new, &replaced) {
+                Ok(None) => {}
+                Ok(Some((model, id))) => {
+                    replaced.remove(&model);
+                    self.kept_versions.insert(id);
+                    wanted.model = with_id_in_name(&model, &id.to_string());
+                    wanted.step = BringStep::OtherName;
+                }
+                Err(error) => {
+                    self.not_compared += 1;
+                    wanted.step = BringStep::Fail(error);
+                }
+            }
+        }
     }
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::super::bring::{BringOutcome, Double};
 use super::super::exit::{Exit, sentence};
+use super::super::mounted::has_drive_ended;
 use super::super::output;
 use super::super::run_presets::cost_at_most;
 use super::super::table::counted;
@@ -112,6 +113,8 @@ pub(super) struct Report {
     pub(super) is_quiet: bool,
     counts: [u64; SyncOutcome::ALL.len()],
     failures: Vec<(PathBuf, anyhow::Error)>,
+    /// The drive has ended, which is one failure and none of its models.
+    ended: Option<anyhow::Error>,
     kept: usize,
     doubles: usize,
 }
@@ -122,8 +125,7 @@ impl Report {
         match brought.outcome {
             Ok(outcome) => self.line(outcome, &brought.model, source),
             Err(error) => {
-                let path = brought.source.unwrap_or(brought.model);
-                self.failures.push((path, error));
+                self.fail(brought.source.unwrap_or(brought.model), error);
                 return;
             }
         }
@@ -131,9 +133,20 @@ impl Report {
             match text.outcome {
                 Ok(true) => self.line(SyncOutcome::Preset, &text.path, None),
                 Ok(false) => {}
-                Err(error) => self.failures.push((text.path, error)),
+                Err(error) => self.fail(text.path, error),
             }
         }
+    }
+
+    fn fail(&mut self, path: PathBuf, error: anyhow::Error) {
+        match has_drive_ended(&error) {
+            true => self.ended = Some(error),
+            false => self.failures.push((path, error)),
+        }
+    }
+
+    pub(super) fn has_drive_ended(&self) -> bool {
+        self.ended.is_some()
     }
 
     pub(super) fn failed(&mut self, path: &Path, error: &anyhow::Error) {
@@ -209,11 +222,16 @@ impl Report {
             let said = error_at(path, error);
             exit = exit.max(output::failed(Some(path), &said));
         }
+        let failed = self.failures.len() + usize::from(self.ended.is_some());
+        if let Some(ended) = &self.ended {
+            let again = anyhow::anyhow!("{ended}; then run this again, which sends nothing twice");
+            exit = exit.max(output::failed(None, &again));
+        }
         if output::is_json() {
             let mut sum = json!({
-                "state": if exit == Exit::Done { "done" } else { "failed" },
+                "state": output::state_after(exit),
                 "dry_run": self.is_dry,
-                "failed": self.failures.len(),
+                "failed": failed,
                 "kept": self.kept,
                 "double": self.doubles,
                 "exit": exit.code(),
@@ -224,20 +242,20 @@ impl Report {
             sum["points"] = json!(self.counts[SyncOutcome::Preset as usize]);
             output::line(sum);
         } else if !self.is_quiet {
-            self.say();
+            self.say(failed);
         }
         exit
     }
 
-    fn say(&self) {
+    fn say(&self, failed: usize) {
         let counts = SyncOutcome::ALL.into_iter().filter_map(|outcome| {
             let count = self.counts[outcome as usize];
             let is_told = count > 0 || outcome == SyncOutcome::Unchanged;
             is_told.then(|| format!("{count} {}", outcome.words()))
         });
         let mut parts: Vec<String> = counts.collect();
-        if !self.failures.is_empty() {
-            parts.push(format!("{} failed", self.failures.len()));
+        if failed > 0 {
+            parts.push(format!("{failed} failed"));
         }
         let verb = if self.is_dry { "Would be: " } else { "" };
         println!("{verb}{}", parts.join(", "));
