@@ -4,6 +4,9 @@ use serde_json::json;
 
 use super::support::{COPYING_WORKER, Fixture};
 
+/// What the page is told of the conversions of all models.
+const UNFINISHED: &str = "/page/conversions.json";
+
 #[tokio::test]
 async fn an_asset_is_converted_to_other_formats() {
     let service = Fixture::start().await;
@@ -42,6 +45,8 @@ async fn an_asset_is_converted_to_other_formats() {
     let asset = service.get(&format!("/api/v2/rawmodel/{id}")).await.json();
     assert_eq!(asset["data"]["converted_glb"]["name"], "chair.glb");
     assert!(asset["data"].get("converted_fbx").is_none());
+    assert_eq!(service.get_json(UNFINISHED).await, json!({ "data": [] }));
+    service.read(&service.url(UNFINISHED)).await.expect(401);
     service
         .post(&add, json!({ "formats": ["glb"] }))
         .await
@@ -67,6 +72,13 @@ async fn a_conversion_that_fails_says_so_and_may_be_asked_again() {
         .until(&processed, |jobs| jobs[0]["status"] == "failed")
         .await;
     assert_eq!(jobs[0]["message"], "no such thing");
+    let listed = service.get_json(UNFINISHED).await;
+    let only = &listed["data"][0];
+    assert_eq!(
+        (&only["model_id"], &only["model"]),
+        (&json!(id), &json!("chair"))
+    );
+    assert_eq!(only["job"], jobs[0]);
     service
         .post(&add, json!({ "formats": ["glb"] }))
         .await

@@ -9,7 +9,9 @@ use super::rapidmodel;
 use super::rawmodel;
 use super::record_forms;
 use super::request::{ApiCall, JsonReply};
-use crate::service::records::{Conversion, JobState, Uploaded};
+use crate::service::records::{
+    Conversion, ConversionRow, JobState, UnfinishedConversion, Uploaded,
+};
 use crate::wire::{ConversionJob, ConversionStatus, FormatsAdded};
 use assetfs_formats::FileFormat;
 
@@ -58,28 +60,45 @@ pub async fn add(call: ApiCall, mut fields: Fields) -> Result<Json<FormatsAdded>
     }))
 }
 
+/// The conversions of the last week that wait, run or have failed, of all models of the caller, newest first. The API tells
+/// those of one model only.
+pub const UNFINISHED: &str = "/page/conversions.json";
+
+pub async fn unfinished(call: ApiCall) -> JsonReply {
+    let since = call.app.clock.now() - rawmodel::JOBS_WINDOW;
+    let conversions = call.records().conversions();
+    let rows = conversions.list_unfinished(call.user, since).await?;
+    let line = |row: UnfinishedConversion| {
+        let job = job_of(row.conversion);
+        json!({ "model_id": row.asset, "model": row.name, "created_at": row.created_at, "job": job })
+    };
+    let data: Vec<_> = rows.into_iter().map(line).collect();
+    Ok(Json(json!({ "data": data })))
+}
+
 pub async fn processed(call: ApiCall) -> Result<Json<Vec<ConversionJob>>, ApiError> {
     let id = call.ids.asset()?;
     rawmodel::existing(&call, id).await?;
     let conversions = call.records().conversions().list(id).await?;
-    let jobs = conversions.into_iter().map(|conversion| {
-        let mut other = serde_json::Map::new();
-        if let Some(message) = conversion.message {
-            other.insert("message".to_owned(), message.into());
-        }
-        ConversionJob {
-            progress: conversion.progress,
-            status: match conversion.state {
-                JobState::Queued => ConversionStatus::Queued,
-                JobState::Running => ConversionStatus::Executing,
-                JobState::Finished => ConversionStatus::Finished,
-                JobState::Failed => ConversionStatus::Failed,
-            },
-            formats: conversion.formats,
-            other,
-        }
-    });
-    Ok(Json(jobs.collect()))
+    Ok(Json(conversions.into_iter().map(job_of).collect()))
+}
+
+fn job_of(conversion: ConversionRow) -> ConversionJob {
+    let mut other = serde_json::Map::new();
+    if let Some(message) = conversion.message {
+        other.insert("message".to_owned(), message.into());
+    }
+    ConversionJob {
+        progress: conversion.progress,
+        status: match conversion.state {
+            JobState::Queued => ConversionStatus::Queued,
+            JobState::Running => ConversionStatus::Executing,
+            JobState::Finished => ConversionStatus::Finished,
+            JobState::Failed => ConversionStatus::Failed,
+        },
+        formats: conversion.formats,
+        other,
+    }
 }
 
 pub async fn quality(call: ApiCall) -> JsonReply {

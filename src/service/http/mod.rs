@@ -178,6 +178,7 @@ fn page_routes() -> Router<Arc<App>> {
         .route(preset::CHECK, post(preset::check))
         .route(stale::STALE, get(stale::list))
         .route(time_left::TIME_LEFT, get(time_left::list))
+        .route(formats::UNFINISHED, get(formats::unfinished))
         .route(sign_in_link::CODE, post(sign_in_link::make))
         .route(sign_in_link::SESSION, post(sign_in_link::exchange))
         .route(start_page::ASSET, get(start_page::file))

@@ -17,7 +17,7 @@ const DEFAULT_PER_PAGE: u64 = 10;
 const MAX_PER_PAGE: u64 = 50;
 
 /// Maximum age of the jobs in the list of running jobs.
-const JOBS_WINDOW: SignedDuration = SignedDuration::from_hours(7 * 24);
+pub(super) const JOBS_WINDOW: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// One asset of the caller.
 pub(super) async fn existing(call: &ApiCall, id: AssetId) -> Result<AssetRow, ApiError> {

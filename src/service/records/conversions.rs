@@ -1,5 +1,7 @@
 //! Conversions of assets to other formats.
 
+use jiff::Timestamp;
+
 use super::accounts;
 use super::database::{Result, Tx, retried};
 use super::files::{self, Area, NewFile};
@@ -20,6 +22,27 @@ pub struct ConversionRow {
     pub progress: u64,
 }
 
+/// A conversion among those of all models of an account.
+#[derive(Debug, Clone)]
+pub struct UnfinishedConversion {
+    pub asset: AssetId,
+    /// The name of the model.
+    pub name: String,
+    pub created_at: Timestamp,
+    pub conversion: ConversionRow,
+}
+
+impl Record for UnfinishedConversion {
+    fn read(row: &Row, prefix: &str) -> sqlx::Result<UnfinishedConversion> {
+        Ok(UnfinishedConversion {
+            asset: Column::read(row, "asset_id")?,
+            name: Column::read(row, "name")?,
+            created_at: Column::read(row, "created_at")?,
+            conversion: ConversionRow::read(row, prefix)?,
+        })
+    }
+}
+
 impl Record for ConversionRow {
     fn read(row: &Row, _: &str) -> sqlx::Result<ConversionRow> {
         let formats: String = Column::read(row, "formats")?;
@@ -37,8 +60,8 @@ impl Record for ConversionRow {
 macro_rules! select {
     ($condition:literal) => {
         concat!(
-            "SELECT c.formats, c.message, COALESCE(j.state, c.status) AS state, j.progress \
-             FROM conversions c LEFT JOIN jobs j ON j.conversion_id = c.id ",
+            "SELECT c.asset_id, c.formats, c.message, c.created_at, COALESCE(j.state, c.status) AS state, j.progress, \
+             a.name FROM conversions c LEFT JOIN assets a ON a.id = c.asset_id LEFT JOIN jobs j ON j.conversion_id = c.id ",
             $condition
         )
     };
@@ -132,6 +155,20 @@ impl ConversionRecords<'_> {
     pub async fn list(self, asset: AssetId) -> Result<Vec<ConversionRow>> {
         let query = select!("WHERE c.asset_id = $1 ORDER BY c.id");
         self.database.all(sql!(query, asset)).await
+    }
+
+    /// The conversions of an account since `since` that are not finished, newest first: failed ones, too.
+    pub async fn list_unfinished(
+        self,
+        user: UserId,
+        since: Timestamp,
+    ) -> Result<Vec<UnfinishedConversion>> {
+        let query = select!(
+            "WHERE a.user_id = $1 AND c.created_at >= $2 AND COALESCE(j.state, c.status) <> $3 \
+             ORDER BY c.id DESC LIMIT 100"
+        );
+        let finished = JobState::Finished;
+        self.database.all(sql!(query, user, since, finished)).await
     }
 
     /// One conversion.

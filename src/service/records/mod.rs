@@ -55,7 +55,7 @@ pub use accounts::{NewUser, UserRow};
 pub use assets::{AssetRow, NewAsset};
 pub use blobs::{FreshBlob, Stored};
 pub use connect::{DatabaseUrlError, PostgresServer, RecordsAt};
-pub use conversions::{Conversion, Uploaded};
+pub use conversions::{Conversion, ConversionRow, UnfinishedConversion, Uploaded};
 pub use deliveries::{Call, DeliveryRow, EventLoad, NewEvent, WebhookLease};
 pub use drawings::{DrawingEnd, DrawingRow};
 pub use embeds::{CreatedEmbed, EmbedRow, NewEmbed};

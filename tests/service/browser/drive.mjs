@@ -224,8 +224,18 @@ await step('what the drive would not send is refused with its sentence, unless i
   await dialog.getByText(`incomplete: cut.glb has ${glb.length - 40} of ${glb.length} bytes`).or(dialog.getByText(/incomplete: cut\.glb has [\d.]+ of [\d.]+ kB/)).first().waitFor();
   await dialog.getByText(/missing files that the model refers to: .*\.bin/).first().waitFor();
   await dialog.getByRole('button', { name: 'Upload', exact: true }).click();
-  await dialog.getByText(/together with what is missing, or tick/).waitFor();
+  await dialog.getByText(/Drop what is missing here, too, or tick/).waitFor();
   await judge('upload-refused');
+  // What is missing can be dropped on the open dialog.
+  await dialog.getByText('All 2 files are one model').waitFor();
+  const transfer = await page.evaluateHandle(() => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File(['more'], 'more.txt'));
+    return transfer;
+  });
+  await page.dispatchEvent('dialog', 'drop', { dataTransfer: transfer });
+  await dialog.getByText('All 3 files are one model').waitFor();
+  assert.equal(await page.getByRole('dialog').count(), 1);
   await dialog.getByRole('button', { name: 'Cancel' }).click();
 });
 
@@ -333,6 +343,11 @@ await step('a model is optimized with a preset of the factory', async () => {
   await place('Queue');
   await heading('Queue');
   await judge('queue');
+  // The page lists what the service tells of conversions.
+  await page.route('**/page/conversions.json', (route) => route.fulfill({ json: { data: [
+    { model_id: 1, model: 'Lamp', created_at: new Date().toISOString(), job: { status: 'executing', progress: 40, formats: ['obj', 'fbx'] } }] } }));
+  await page.getByText('Conversion to OBJ, FBX').waitFor();
+  await page.unroute('**/page/conversions.json');
   await place('Results');
   await page.locator('.card .badge', { hasText: 'similar' }).waitFor();
   // The same again would be paid again.

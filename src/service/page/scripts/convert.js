@@ -25,6 +25,6 @@ export async function convert(asset) {
     },
   });
   if (started === null) return;
-  say('The conversion has started. Its files appear among those of the model.');
+  say('The conversion is in the queue. Its files appear among those of the model.');
   changed();
 }

@@ -10,23 +10,27 @@ const review = later(() => import('./uploads.js'), 'review');
 /** Where uploads show how far they are. */
 export const panel = h('section.uploads', { 'aria-label': 'Uploads', hidden: true });
 
-/** Takes files that are dropped anywhere on the page. */
+/**
+ * Takes files that are dropped anywhere on the page. While a dialog is open, only the list of an upload takes some, which adds them;
+ * elsewhere the browser would leave the page to show the file.
+ */
 export function acceptDrops(page) {
   const veil = h('div.drop-veil', { hidden: true }, h('div', {}, icon('upload', 40), h('p', {}, 'Drop models, folders or zips to upload them')));
   page.append(veil);
+  const takes = () => veil.isConnected && (!document.querySelector('dialog[open]') || document.querySelector('dialog[open] .planned'));
   const hasFiles = (event) => event.dataTransfer?.types.includes('Files');
   let depth = 0;
   const handlers = {
     dragenter: () => { depth += 1; },
     dragleave: () => { depth -= 1; },
-    dragover: (event) => { event.dataTransfer.dropEffect = 'copy'; },
+    dragover: (event) => { event.dataTransfer.dropEffect = takes() ? 'copy' : 'none'; },
     drop: (event) => {
       depth = 0;
-      droppedFiles(event.dataTransfer).then(review).catch(complain);
+      if (takes()) droppedFiles(event.dataTransfer).then(review).catch(complain);
     },
   };
   for (const [name, handle] of Object.entries(handlers)) {
-    page.addEventListener(name, (event) => {
+    document.addEventListener(name, (event) => {
       if (!hasFiles(event)) return;
       event.preventDefault();
       handle(event);

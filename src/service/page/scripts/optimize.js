@@ -38,18 +38,24 @@ export async function optimizeAll(assets, left) {
   return { done: true };
 }
 
-/** By the id of a preset, how many of the models have a result of it that is done or on its way, and not stale. */
-async function madeWith(assets, own) {
+/** The results of each model that are done or on their way, and not stale. */
+async function resultsOf(assets) {
+  if (assets.length > LOOKED_UP) return [];
+  return Promise.all(assets.map(async ({ id }) => {
+    const found = await getIfThere(`rawmodel/${id}/rapidmodels`).catch(() => null);
+    return (await withStaleness(found?.data ?? [])).filter((rapid) => !rapid.stale && rapidState(rapid).kind !== 'bad');
+  }));
+}
+
+/** By the id of a preset, how many models have a result of it. @param {any[][]} results of each model */
+function madeWith(results, own) {
   const made = new Map();
   // A result that is older than the last change of its preset is not what the preset makes now.
   const changedAt = new Map(own.map(({ id, updated_at: at }) => [id, at]));
-  if (assets.length > LOOKED_UP) return made;
-  await Promise.all(assets.map(async ({ id }) => {
-    const found = await getIfThere(`rawmodel/${id}/rapidmodels`).catch(() => null);
-    const current = (await withStaleness(found?.data ?? [])).filter((rapid) => !rapid.stale && rapidState(rapid).kind !== 'bad');
-    const ofNow = current.filter((rapid) => !(moment(changedAt.get(rapid.preset_id)) > moment(rapid.created_at)));
+  for (const ofModel of results) {
+    const ofNow = ofModel.filter((rapid) => !(moment(changedAt.get(rapid.preset_id)) > moment(rapid.created_at)));
     for (const preset of new Set(ofNow.map((rapid) => rapid.preset_id))) made.set(preset, (made.get(preset) ?? 0) + 1);
-  }));
+  }
   return made;
 }
 
@@ -62,9 +68,9 @@ function alreadyMade(made, count) {
 
 async function choosePreset({ title, assets, name = null, note = '', submit }) {
   const count = assets.length;
-  const [own, factory, categories, points] = await Promise.all([
-    get('preset'), get('preset/factory'), get('preset/categories'), get('user/rapidpoints')]);
-  const made = await madeWith(assets, own);
+  const [own, factory, categories, points, results] = await Promise.all([
+    get('preset'), get('preset/factory'), get('preset/categories'), get('user/rapidpoints'), resultsOf(assets)]);
+  const made = madeWith(results, own);
   const groups = categories.map(({ id, name: category }) => [category, factory.filter((preset) => preset.category_id === id)]);
   const rest = factory.filter((preset) => !categories.some(({ id }) => id === preset.category_id));
   const choice = (preset, isFirst) => h('label.preset-choice', {},

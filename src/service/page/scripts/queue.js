@@ -1,4 +1,4 @@
-// What the service works on: imports, optimizations of the last week that run or failed.
+// What the service works on: imports, and optimizations and conversions of the last week that run or failed.
 import { get } from './api.js';
 import { KeyedList, badge, empty, progress } from './cards.js';
 import { fill, h } from './dom.js';
@@ -17,9 +17,11 @@ export async function queue({ place, life }) {
   const runningRows = new KeyedList(running, row);
   const failedRows = new KeyedList(failed, row);
   const refresh = async () => {
-    const [jobs, newest, left] = await Promise.all([get('rawmodel/jobs'), get(`rawmodel?itemsPerPage=${NEWEST}`), timesLeft()]);
+    const [jobs, newest, conversions, left] = await Promise.all([
+      get('rawmodel/jobs'), get(`rawmodel?itemsPerPage=${NEWEST}`), get('../../page/conversions.json'), timesLeft()]);
     const imports = newest.data.map((asset) => ({ asset, state: assetState(asset) })).filter(({ state }) => state.kind === 'busy' || state.kind === 'bad');
-    const rows = [...(await Promise.all(imports.map((one) => importJob(one, left)))), ...jobs.data.map((rapid) => optimization(rapid, left))];
+    const rows = [...(await Promise.all(imports.map((one) => importJob(one, left)))), ...conversions.data.map(conversion),
+      ...jobs.data.map((rapid) => optimization(rapid, left))];
     const keyed = (list) => list.map((job) => [JSON.stringify(job), job]);
     const busy = rows.filter(({ state }) => state.kind === 'busy');
     const bad = rows.filter(({ state }) => state.kind === 'bad');
@@ -27,7 +29,7 @@ export async function queue({ place, life }) {
     failedRows.show(keyed(bad));
     running.hidden = busy.length === 0;
     failedPart.hidden = bad.length === 0;
-    fill(nothing, busy.length ? null : empty('queue', 'Nothing is under way', 'Imports and optimizations appear here while they wait and run.', null));
+    fill(nothing, busy.length ? null : empty('queue', 'Nothing is under way', 'Imports, optimizations and conversions appear here while they wait and run.', null));
     return busy.length > 0;
   };
   fill(place, h('header.view-head', {}, h('h1', {}, 'Queue')), running, nothing, failedPart);
@@ -40,6 +42,18 @@ async function importJob({ asset, state }, left) {
   const { data } = isWorkedOn ? await get(`rawmodel/${asset.id}`) : { data: asset };
   return { href: `#/models/${asset.id}`, kind: 'Import', name: shownName(asset.name), state, isRunning: isWorkedOn, percent: data.progress,
     note: state.kind === 'bad' ? data.error_message : data.import_status, left: leftWords(left.models[asset.id]), since: asset.created_at };
+}
+
+const CONVERSION_STATES = {
+  queued: { kind: 'busy', word: 'Queued' },
+  executing: { kind: 'busy', word: 'Converting' },
+  failed: { kind: 'bad', word: 'Failed' },
+};
+
+function conversion({ model_id: id, model, created_at: since, job }) {
+  const isRunning = job.status === 'executing';
+  return { href: `#/models/${id}`, kind: `Conversion to ${job.formats.join(', ').toUpperCase()}`, name: shownName(model), state: CONVERSION_STATES[job.status], isRunning,
+    percent: job.progress, note: job.message, since };
 }
 
 function optimization(rapid, left) {

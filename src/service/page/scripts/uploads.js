@@ -24,9 +24,16 @@ const IMPORTS_LOOKED_AT = 8;
 /** @type {Transfer[]} */
 let transfers = [];
 
+/** Adds files to those of the open dialog; `null` if none is open. */
+let addToOpen = null;
+
 /** Shows which models the files are, and sends them when that is confirmed. */
 export async function review(files) {
   if (files.length === 0) return;
+  if (addToOpen) {
+    await addToOpen(files);
+    return;
+  }
   const { formats } = await serviceFacts();
   let planned = await plan(files, formats);
   let apart = planned;
@@ -50,12 +57,22 @@ export async function review(files) {
     force.hidden = !planned.some(({ problems }) => problems?.length);
     fill(list, planned.map((one) => planRow(one, planned, formats, move)));
   };
-  const checked = show();
-  const together = files.length > 1 && planned.length > 1 && h('label.check', {},
+  let checked = show();
+  const together = h('div');
+  const showTogether = () => fill(together, files.length > 1 && planned.length > 1 && h('label.check', {},
     h('input', { type: 'checkbox', onchange: (event) => {
       planned = event.target.checked ? [whole(apart[0].name, files, formats)] : apart;
-      show();
-    } }), h('span', {}, `All ${counted(files.length, 'file')} are one model`));
+      checked = show();
+    } }), h('span', {}, `All ${counted(files.length, 'file')} are one model`)));
+  showTogether();
+  addToOpen = async (more) => {
+    const paths = new Set(more.map(({ path }) => path));
+    files = [...files.filter(({ path }) => !paths.has(path)), ...more];
+    apart = await plan(files, formats);
+    planned = apart;
+    showTogether();
+    checked = show();
+  };
   const confirmed = await ask({
     title: 'Upload',
     body: [together, list, force],
@@ -68,13 +85,14 @@ export async function review(files) {
       for (const one of wanted) one.problems = await problemsOf(one);
       const problems = wanted.flatMap((one) => one.problems.map((problem) => (wanted.length > 1 ? `${one.name}: ${problem}` : problem)));
       force.hidden = problems.length === 0;
-      if (problems.length && !form.elements.force.checked) throw new Problem(`${problems.join('; ')}. Choose the files again together with what is missing, or tick “Upload it as it is”.`);
+      if (problems.length && !form.elements.force.checked) throw new Problem(`${problems.join('; ')}. Drop what is missing here, too, or tick “Upload it as it is”.`);
       const needed = wanted.flatMap(({ files }) => files).reduce((sum, { file }) => sum + file.size, 0);
       const { storage_left: left } = await get('user/storage');
       if (needed > left) throw new Problem(`needs ${humanSize(needed)} and the account has ${humanSize(left)} left; delete models or enlarge the plan`);
       return wanted;
     },
   });
+  addToOpen = null;
   if (confirmed) send(confirmed);
 }
 
