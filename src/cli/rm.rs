@@ -90,6 +90,25 @@ impl Doomed {
         self.models.values().map(Vec::len).sum()
     }
 
+    /// Says which drives would refuse to delete so many models without a confirmation.
+    fn say_limits(&self) -> Result<()> {
+        let mut counts: BTreeMap<&Path, usize> = BTreeMap::new();
+        for ((root, _), models) in &self.models {
+            *counts.entry(root).or_default() += models.len();
+        }
+        for (root, count) in counts {
+            let left = MountedDrive::of(root)?.status()?.deletions_left;
+            if let Some(left) = left.filter(|left| count > *left) {
+                eprintln!(
+                    "the drive at {} would refuse this, because it deletes only {} more within this minute; --yes deletes them all",
+                    shell_quoted(root),
+                    counted(left as u64, "model")
+                );
+            }
+        }
+        Ok(())
+    }
+
     fn paths(&self) -> impl Iterator<Item = &Path> {
         let models = self.models.values().flatten().map(|it| &it.given);
         models.chain(&self.others).map(PathBuf::as_path)
@@ -117,6 +136,7 @@ fn delete(args: &RmArgs) -> Result<Exit> {
         doomed.paths().for_each(output::would_do);
         let count = doomed.paths().count() as u64;
         eprintln!("{} would be deleted for good", counted(count, "item"));
+        doomed.say_limits()?;
         return Ok(Exit::Done);
     }
     let count = counted(doomed.models() as u64, "model");

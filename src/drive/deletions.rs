@@ -421,11 +421,16 @@ impl Deletions {
     }
 
     fn would_be_over_limit(&mut self, limit: u32, more: usize) -> bool {
+        self.left(limit).is_some_and(|left| more > left)
+    }
+
+    /// How many more models may be deleted now; `None` while `allow-delete` lifts the limit.
+    pub(super) fn left(&mut self, limit: u32) -> Option<usize> {
         if self
             .allowed_until
             .is_some_and(|until| Instant::now() < until)
         {
-            return false;
+            return None;
         }
         while self
             .recent
@@ -434,7 +439,7 @@ impl Deletions {
         {
             self.recent.pop_front();
         }
-        self.recent.len() + more > limit as usize
+        Some((limit as usize).saturating_sub(self.recent.len()))
     }
 }
 

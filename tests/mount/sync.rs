@@ -189,6 +189,36 @@ fn only_delete_removes_what_the_folder_lacks_and_not_more_than_half() {
 }
 
 #[test]
+fn a_dry_run_knows_the_limit_of_the_drive() {
+    needs_fuse!();
+    let mut fixture = Fixture::unmounted(&[]);
+    fixture.mount(&["--delete-limit", "1"]);
+    fs::create_dir(models(&fixture)).unwrap();
+    (0..5).for_each(|number| put(&fixture, number, number));
+    run(sync(&fixture, &[]));
+    let gone = ["m3", "m4"];
+    for name in gone {
+        fs::remove_file(models(&fixture).join(format!("{name}.glb"))).unwrap();
+    }
+    for more in [&["--delete", "--dry-run"][..], &["--delete"]] {
+        let refused = sum(sync(&fixture, more), 1);
+        assert_eq!(refused["deleted"], json!(0), "{more:?}");
+    }
+    let mut remove = assetfs("rm", "--dry-run");
+    let output = remove.args(gone.map(|name| fixture.path(&format!("rawmodels/{name}"))));
+    let said = text(&output.output().unwrap().stderr);
+    assert!(said.contains("deletes only 1 model more"), "{said}");
+    assert_eq!(ids(&fixture).len(), 5);
+    let wanted = ["--delete", "--max-delete", "2"];
+    let dry = sum(sync(&fixture, &[&wanted[..], &["--dry-run"]].concat()), 0);
+    let deleted = sum(sync(&fixture, &wanted), 0);
+    assert_eq!(
+        (&dry["deleted"], &deleted["deleted"]),
+        (&json!(2), &json!(2))
+    );
+}
+
+#[test]
 fn an_empty_or_missing_folder_deletes_nothing() {
     needs_fuse!();
     let fixture = folder_with(1);

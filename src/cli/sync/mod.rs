@@ -288,23 +288,37 @@ impl Sync<'_> {
                     report.note(BroughtModel::deleted(old.path.clone()));
                 }
             }
-            Err(error) => report.failed(
-                &rawmodels,
-                &error.context(format!(
-                    "{} not deleted{}",
-                    counted(ids.len() as u64, "model"),
-                    match self.args.max_delete {
-                        Some(_) => String::new(),
-                        None =>
-                            format!(" (--max-delete {} lifts the limit of the drive)", ids.len()),
-                    }
-                )),
+            Err(error) => {
+                let failed = counted(ids.len() as u64, "model");
+                let hint = match self.lifts_limit() {
+                    true => String::new(),
+                    false => format!(" (--max-delete {} lifts the limit of the drive)", ids.len()),
+                };
+                let error = error.context(format!("{failed} not deleted{hint}"));
+                report.failed(&rawmodels, &error);
+            }
+        }
+    }
+
+    /// Whether the limit of the drive does not hold, because the user has given a limit.
+    fn lifts_limit(&self) -> bool {
+        self.args.max_delete.is_some_and(|limit| limit > 0)
+    }
+
+    /// In a dry run: what the drive would say to this number of deletions.
+    fn check_limit_of_drive(&self, count: usize) -> Result<()> {
+        match self.drive.status()?.deletions_left {
+            Some(left) if count > left && !self.lifts_limit() => bail!(
+                "{} would not be deleted, because without a confirmation the drive deletes only {left} more within this minute; \
+                 --max-delete {count} lifts its limit",
+                counted(count as u64, "model")
             ),
+            _ => Ok(()),
         }
     }
 
     fn delete_ids(&self, ids: &[String]) -> Result<()> {
-        if self.args.max_delete.is_some_and(|limit| limit > 0) && !ids.is_empty() {
+        if self.lifts_limit() && !ids.is_empty() {
             self.drive.order("allow-delete")?;
         }
         for ids in ids.chunks(IDS_A_LINE) {
@@ -316,6 +330,7 @@ impl Sync<'_> {
 
     /// Says what would be done.
     fn show(&self, mut plan: SyncPlan, report: &mut Report) {
+        let mut deleted = Vec::new();
         for wanted in std::mem::take(&mut plan.wanted) {
             let (step, model) = (&wanted.step, wanted.step.place(&wanted.model));
             let presets = self.presets.iter();
@@ -348,13 +363,16 @@ impl Sync<'_> {
                 old: None,
                 texts,
             });
-            if let Some(old) = old {
-                report.note(BroughtModel::deleted(old.path));
-            }
+            deleted.extend(old.map(|old| old.path));
         }
-        for extra in self.to_delete(&plan, report) {
-            let model = self.drive.root().join("rawmodels").join(&extra.name);
-            report.note(BroughtModel::deleted(model));
+        let rawmodels = self.drive.root().join("rawmodels");
+        let extra = self.to_delete(&plan, report).iter();
+        deleted.extend(extra.map(|extra| rawmodels.join(&extra.name)));
+        match self.check_limit_of_drive(deleted.len()) {
+            Ok(()) => deleted
+                .into_iter()
+                .for_each(|model| report.note(BroughtModel::deleted(model))),
+            Err(refused) => report.failed(&rawmodels, &refused),
         }
     }
 }
