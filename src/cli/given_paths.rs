@@ -52,9 +52,10 @@ pub(super) fn all(given: &[PathBuf], form: ListForm) -> Result<Vec<PathBuf>> {
 fn listed(text: &[u8], form: ListForm) -> Result<Vec<PathBuf>> {
     let end = if form.null { 0 } else { b'\n' };
     let mut drive = None;
-    let lines = text.split(|byte| *byte == end).filter(|it| !it.is_empty());
+    let lines = text.split(|byte| *byte == end).enumerate();
     lines
-        .map(|line| place_of(ListLine::read(line)?, &mut drive))
+        .filter(|(_, line)| !line.is_empty())
+        .map(|(at, line)| place_of(ListLine::read(line, at + 1)?, &mut drive))
         .collect()
 }
 
@@ -68,7 +69,8 @@ enum ListLine {
 }
 
 impl ListLine {
-    fn read(line: &[u8]) -> Result<ListLine> {
+    /// `number` is that of the line, for an error.
+    fn read(line: &[u8], number: usize) -> Result<ListLine> {
         #[derive(Deserialize)]
         struct Listed {
             path: PathBuf,
@@ -80,7 +82,8 @@ impl ListLine {
         match object {
             Ok(object) => Ok(ListLine::Listed(object.path)),
             Err(error) => Err(WrongUse(format!(
-                "a line of standard input is no object with a \"path\", as `assetfs list --json` prints them: {error}"
+                "line {number} of standard input is no object with a \"path\", as `assetfs list --json` prints them (at its byte {})",
+                error.column()
             ))
             .into()),
         }
@@ -134,18 +137,17 @@ mod tests {
     fn a_line_is_a_path_or_an_object_with_one() {
         let listed = br#"{"schema":1,"name":"a b","path":"rawmodels/a b","state":"complete"}"#;
         assert_eq!(
-            ListLine::read(listed).unwrap(),
+            ListLine::read(listed, 1).unwrap(),
             ListLine::Listed("rawmodels/a b".into())
         );
         assert_eq!(
-            ListLine::read(b"a\xff").unwrap(),
+            ListLine::read(b"a\xff", 1).unwrap(),
             ListLine::Path(OsStr::from_bytes(b"a\xff").into())
         );
-        assert!(
-            ListLine::read(b"{\"name\":\"x\"}")
-                .unwrap_err()
-                .is::<WrongUse>()
-        );
+        let refused =
+            super::listed(b"/a\n\n{\"name\":\"x\"}\n", ListForm { null: false }).unwrap_err();
+        assert!(refused.is::<WrongUse>());
+        assert!(refused.to_string().contains("line 3 of"), "{refused}");
     }
 
     #[test]

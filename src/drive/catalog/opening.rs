@@ -67,6 +67,7 @@ impl Catalog {
             watched: Arc::default(),
             pages_arrived: watch::Sender::default(),
             known: Mutex::new(known),
+            preset_saves: Mutex::default(),
             stale_count: Mutex::default(),
             shown: Mutex::new(made.keys().copied().collect()),
             made: Mutex::new(made),

@@ -60,6 +60,8 @@ pub struct Catalog {
     /// Incremented with each page of a long listing.
     pub(super) pages_arrived: watch::Sender<u64>,
     pub(super) known: Mutex<Known>,
+    /// Number of presets that the outbox had saved when they were last written into the listing.
+    pub(super) preset_saves: Mutex<Option<u64>>,
     pub(super) stale_count: Mutex<StaleCount>,
     /// The assets of drafts.
     pub(super) made: Mutex<HashMap<DraftId, AssetId>>,

@@ -7,18 +7,18 @@ use crate::drive::catalog::listings::records::{removed, write};
 use crate::drive::catalog::parts::Catalog;
 use crate::drive::values::known::KnownPreset;
 use crate::drive::values::node::ListingKind;
+use crate::locks::Locked;
 use crate::outbox::PresetOverlay;
 use crate::wire::PresetId;
 
 /// The presets in the outbox. Presets that it has saved since the last call are written into the listing.
 pub fn preset_overlay(catalog: &Catalog) -> PresetOverlay {
+    // Held until the rows are written: a caller that finds nothing new in the outbox reads the listing next.
+    let mut written = catalog.preset_saves.locked();
     let overlay = catalog.outbox.presets().overlay();
-    let mut known = catalog.known();
-    if known.preset_saves == Some(overlay.saves) {
+    if *written == Some(overlay.saves) {
         return overlay;
     }
-    known.preset_saves = Some(overlay.saves);
-    drop(known);
     for saved in catalog.outbox.presets().saved() {
         if !saved.is_listed {
             let before = catalog.known().presets.row(saved.preset.0).cloned();
@@ -26,6 +26,8 @@ pub fn preset_overlay(catalog: &Catalog) -> PresetOverlay {
             write(catalog, &PRESETS, row);
         }
     }
+    *written = Some(overlay.saves);
+    drop(written);
     mark_stale(catalog, ListingKind::Presets);
     overlay
 }

@@ -37,8 +37,6 @@ pub struct Known {
     /// Texts of records, such as `detail.json`.
     pub details: HashMap<FlightKey, (Arc<str>, Instant)>,
     pub orphans: Option<Orphans>,
-    /// Number of presets that the outbox had saved when they were last written into the listing.
-    pub preset_saves: Option<u64>,
     /// The optimized models of an asset with the time when they were known; `None` once there may be others.
     pub rapids_of: HashMap<AssetId, (Vec<RapidId>, Option<Instant>)>,
 }
@@ -71,7 +69,6 @@ impl Known {
             details: HashMap::new(),
             rapids_of: HashMap::new(),
             orphans: None,
-            preset_saves: None,
         }
     }
 
