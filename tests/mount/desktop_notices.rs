@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
@@ -56,7 +57,8 @@ impl Desktop {
             .arg("--nofork")
             .spawn()
             .unwrap();
-        wait_until("the bus is there", || socket.exists());
+        // The socket is there before it can be connected to.
+        wait_until("the bus is there", || UnixStream::connect(&socket).is_ok());
         let shown = Arc::<Mutex<Vec<_>>>::default();
         let (kept, at) = (Arc::clone(&shown), address.clone());
         let (ready, is_ready) = std::sync::mpsc::channel();
