@@ -12,7 +12,7 @@ use super::request::{ApiCall, JsonReply};
 use crate::service::records::{
     Conversion, ConversionRow, JobState, UnfinishedConversion, Uploaded,
 };
-use crate::wire::{ConversionJob, ConversionStatus, FormatsAdded};
+use crate::wire::{self, ConversionJob, ConversionStatus, FormatsAdded};
 use assetfs_formats::FileFormat;
 
 pub async fn add(call: ApiCall, mut fields: Fields) -> Result<Json<FormatsAdded>, ApiError> {
@@ -70,7 +70,7 @@ pub async fn unfinished(call: ApiCall) -> JsonReply {
     let rows = conversions.list_unfinished(call.user, since).await?;
     let line = |row: UnfinishedConversion| {
         let job = job_of(row.conversion);
-        json!({ "model_id": row.asset, "model": row.name, "created_at": row.created_at, "job": job })
+        json!({ "model_id": row.asset, "model": row.name, "created_at": wire::Timestamp::from(row.created_at), "job": job })
     };
     let data: Vec<_> = rows.into_iter().map(line).collect();
     Ok(Json(json!({ "data": data })))
