@@ -771,6 +771,17 @@ await step('the account shows what is left, makes tokens and ends the session', 
   await page.getByRole('dialog').getByLabel('Address').fill('http://127.0.0.1:9/hook');
   await page.getByRole('dialog').getByRole('button', { name: 'Register it' }).click();
   await page.getByText('http://127.0.0.1:9/hook').waitFor();
+  // A refusal is said once, in words of the page, and at its field.
+  const refusal = { message: 'The url field must be another one.', errors: { url: ['The url field must be another one.', 'The base asset is not there.'] } };
+  await page.route('**/api/v2/user/webhooks', (route) => (route.request().method() === 'POST' ? route.fulfill({ status: 422, json: refusal }) : route.continue()));
+  await page.getByRole('button', { name: 'New webhook' }).click();
+  await page.getByRole('dialog').getByLabel('Address').fill('http://127.0.0.1:9/other');
+  await page.getByRole('dialog').getByRole('button', { name: 'Register it' }).click();
+  await page.getByRole('dialog').getByText('The model is not there.').waitFor();
+  assert.equal(await page.getByText('The url field must be another one.').count(), 1);
+  assert.equal(await page.locator('[aria-invalid=true]').getAttribute('name'), 'url');
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+  await page.unroute('**/api/v2/user/webhooks');
   await judge('account');
   await place('Models');
   await page.getByRole('button', { name: 'Sign out' }).click();

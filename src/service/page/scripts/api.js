@@ -63,9 +63,14 @@ async function refusal(response) {
     }
     return new Problem('The token is not valid any more. Sign in again.', { status: 401 });
   }
-  const message = said?.message || `The service answered with status ${response.status}.`;
-  return new Problem(message, { status: response.status, errors: said?.errors ?? {} });
+  const message = inWordsOfPage(said?.message || `The service answered with status ${response.status}.`);
+  const errors = Object.entries(said?.errors ?? {}).map(([field, texts]) => [field, [texts].flat().map(inWordsOfPage)]);
+  return new Problem(message, { status: response.status, errors: Object.fromEntries(errors) });
 }
+
+/** The API calls things by other names than the page. */
+const inWordsOfPage = (text) => String(text).replaceAll(/\b(b|B)ase asset/g, (_, first) => (first === 'B' ? 'Model' : 'model'))
+  .replaceAll(/\b(r|R)apid model/g, (_, first) => (first === 'R' ? 'Result' : 'result'));
 
 /** Reads an answer: JSON if it is, else text. */
 async function content(response) {

@@ -26,12 +26,17 @@ export function say(text) {
   setTimeout(close, SHOWN_MS);
 }
 
+/** What a failure says, each thing once: the message of the API repeats the first of its fields. */
+function sentencesOf(problem) {
+  const message = problem?.message ?? String(problem);
+  const fields = Object.values(problem?.errors ?? {}).flat();
+  return fields.some((field) => message.startsWith(field)) ? fields : [message, ...fields];
+}
+
 /** Says that something failed; stays until it is dismissed, or until the service answers again if it did not. */
 export function complain(problem) {
   if (problem?.status === 401) return;
-  const fields = Object.values(problem?.errors ?? {}).flat();
-  const more = fields.filter((field) => field !== problem.message);
-  const close = show(urgent, 'bad', 'warning', [problem?.message ?? String(problem), ...more].join(' '));
+  const close = show(urgent, 'bad', 'warning', sentencesOf(problem).join(' '));
   if (!problem?.isLost) return;
   const isOver = new AbortController();
   onReach((isLost) => {
@@ -80,6 +85,7 @@ export function ask({ title, body, action, danger = false, wide = false, submit 
       } catch (problem) {
         fill(failure, problemBox(problem));
         failure.scrollIntoView({ block: 'nearest' });
+        markFields(form, problem);
       } finally {
         confirm.removeAttribute('aria-busy');
       }
@@ -94,6 +100,16 @@ export function ask({ title, body, action, danger = false, wide = false, submit 
   });
 }
 
+/** Marks the fields that a refusal names, until they are changed, and goes to the first of them. */
+function markFields(form, problem) {
+  const named = Object.keys(problem.errors ?? {}).map((field) => form.elements[field]).filter((field) => field instanceof HTMLElement);
+  for (const field of named) {
+    field.setAttribute('aria-invalid', 'true');
+    field.addEventListener('input', () => field.removeAttribute('aria-invalid'), { once: true });
+  }
+  named[0]?.focus();
+}
+
 /** Tells something in a dialog that only closes. */
 export function tell({ title, body, wide = false }) {
   const dialog = h(wide ? 'dialog.wide' : 'dialog', { 'aria-labelledby': 'dialog-title' },
@@ -106,9 +122,9 @@ export function tell({ title, body, wide = false }) {
 
 /** A failure as a box in the text: what happened, field by field, and what to do next. */
 export function problemBox(problem, next) {
-  const fields = Object.values(problem.errors ?? {}).flat().filter((field) => field !== problem.message);
+  const [first, ...fields] = sentencesOf(problem);
   return h('div.problem', {}, icon('warning', 20),
-    h('div', {}, h('p', {}, worded(problem.message)),
+    h('div', {}, h('p', {}, worded(first)),
       fields.length ? h('ul', {}, fields.map((field) => h('li', {}, worded(field)))) : null, next));
 }
 
