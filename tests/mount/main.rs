@@ -67,5 +67,6 @@ mod watch;
 mod ways;
 mod whole_tree;
 mod written_and_read;
+mod written_in_place;
 #[path = "../support/zips.rs"]
 mod zips;

@@ -67,6 +67,15 @@ impl OpenFile {
         }
     }
 
+    /// The size of a text or of a file of an asset that is written in place, for its writer, until it is saved.
+    fn unsaved_size(&self) -> Option<u64> {
+        match &self.body {
+            Body::Text(text) => text.unsaved_len(),
+            Body::Overwrite(of, _) => of.file().map(StagedFile::size),
+            _ => None,
+        }
+    }
+
     /// True if bytes may have been written through the handle. Of a staged file, a text and a `ctl` file it is not known.
     pub fn may_have_written(&self) -> bool {
         self.flags.access.writes()
@@ -87,13 +96,21 @@ impl OpenFile {
 pub struct Handles {
     last: AtomicU64,
     files: Mutex<HashMap<Fh, Arc<OpenFile>>>,
+    /// The open files whose content changes when they are closed, in the order of their opening.
+    in_place: Mutex<HashMap<Ino, Vec<(Fh, Arc<OpenFile>)>>>,
     folders: Mutex<HashMap<Fh, Arc<OpenFolder>>>,
 }
 
 impl Handles {
     pub fn insert_file(&self, file: OpenFile) -> Fh {
         let fh = self.next();
-        self.files.locked().insert(fh, Arc::new(file));
+        let file = Arc::new(file);
+        if matches!(file.body, Body::Text(_) | Body::Overwrite(..)) {
+            let mut in_place = self.in_place.locked();
+            let of_inode = in_place.entry(file.ino).or_default();
+            of_inode.push((fh, Arc::clone(&file)));
+        }
+        self.files.locked().insert(fh, file);
         fh
     }
 
@@ -128,6 +145,21 @@ impl Handles {
             .cloned()
     }
 
+    /// The file that was opened last to be written in place.
+    pub fn writer_of(&self, ino: Ino) -> Option<Arc<OpenFile>> {
+        let in_place = self.in_place.locked();
+        let (_, file) = in_place.get(&ino)?.last()?;
+        Some(Arc::clone(file))
+    }
+
+    /// The size of a file that is written in place and not saved yet. Its writers have to see it: a program that asks for the size
+    /// may go on at the end that it is told, and the kernel takes over what any process is told.
+    pub fn unsaved_size(&self, ino: Ino) -> Option<u64> {
+        let in_place = self.in_place.locked();
+        let mut newest_first = in_place.get(&ino)?.iter().rev();
+        newest_first.find_map(|(_, file)| file.unsaved_size())
+    }
+
     /// True while a folder is open: it exists until it is closed, too.
     pub fn has_folder(&self, ino: Ino) -> bool {
         self.folders
@@ -137,7 +169,15 @@ impl Handles {
     }
 
     pub fn remove_file(&self, fh: Fh) -> Option<Arc<OpenFile>> {
-        self.files.locked().remove(&fh)
+        let file = self.files.locked().remove(&fh)?;
+        let mut in_place = self.in_place.locked();
+        if let Some(of_inode) = in_place.get_mut(&file.ino) {
+            of_inode.retain(|(other, _)| *other != fh);
+            if of_inode.is_empty() {
+                in_place.remove(&file.ino);
+            }
+        }
+        Some(file)
     }
 
     pub fn remove_folder(&self, fh: Fh) {

@@ -53,6 +53,12 @@ impl TextBuffer {
         self.state.locked().bytes.len() as u64
     }
 
+    /// Its length, if it is to be stored or sent at the next close.
+    pub fn unsaved_len(&self) -> Option<u64> {
+        let state = self.state.locked();
+        (state.is_dirty || state.is_due).then_some(state.bytes.len() as u64)
+    }
+
     pub fn bytes(&self) -> Bytes {
         Bytes::copy_from_slice(&self.state.locked().bytes)
     }

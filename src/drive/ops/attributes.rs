@@ -26,6 +26,9 @@ pub async fn until_names_expire() {
 pub async fn entry(mount: &Arc<Mount>, node: &Node) -> DriveResult<Entry> {
     let mut attributes = node.attributes(mount).await?;
     attributes.ino = mount.inodes().refer(node);
+    if let Some(size) = mount.handles().unsaved_size(attributes.ino) {
+        attributes.size = size;
+    }
     Ok(Entry {
         attributes,
         ttl: time_to_live(node),
@@ -35,10 +38,10 @@ pub async fn entry(mount: &Arc<Mount>, node: &Node) -> DriveResult<Entry> {
 pub async fn getattr(mount: &Arc<Mount>, ino: Ino, fh: Option<Fh>) -> DriveResult<Entry> {
     let node = mount.node(ino)?;
     let open = fh.and_then(|fh| mount.handles().file(fh).ok());
-    let found = match (
-        open.as_deref().and_then(open_size),
-        node.attributes(mount).await,
-    ) {
+    // `fstat` of the kernel names no handle, also that of the writer.
+    let size_of_writer = || mount.handles().unsaved_size(ino);
+    let open_size = open.as_deref().and_then(open_size).or_else(size_of_writer);
+    let found = match (open_size, node.attributes(mount).await) {
         // The size of an open handle is newer than the stored one.
         (Some(size), Ok(attributes)) => Ok(Attributes { size, ..attributes }),
         (None, Ok(attributes)) => Ok(attributes),

@@ -94,7 +94,7 @@ fn set_sent(
     let open = change.fh.and_then(|fh| mount.handles().file(fh).ok());
     let Some(size) = change.size else {
         // When a program sets a time, the kernel does not name the handle.
-        let open = open.or_else(|| mount.handles().file_of(ino));
+        let open = open.or_else(|| mount.handles().writer_of(ino));
         return match open.as_ref().map(|open| &open.body) {
             Some(Body::Overwrite(of, _)) => set_next(mount, of, change, caller),
             _ => Ok(()),
@@ -138,7 +138,7 @@ async fn set_text(
     let open = change
         .fh
         .and_then(|fh| mount.handles().file(fh).ok())
-        .or_else(|| mount.handles().file_of(ino));
+        .or_else(|| mount.handles().writer_of(ino));
     if let Some(open) = open
         && let Body::Text(text) = &open.body
     {
