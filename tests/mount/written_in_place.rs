@@ -3,7 +3,6 @@
 
 use std::fs::{self, File};
 use std::io::{Seek as _, SeekFrom, Write as _};
-use std::os::fd::IntoRawFd as _;
 use std::path::Path;
 
 use crate::needs_fuse;
@@ -21,13 +20,6 @@ fn preset(spaces: usize) -> Vec<u8> {
         " ".repeat(spaces)
     )
     .into_bytes()
-}
-
-/// Returns the error of `close`.
-fn close(file: File) -> Option<std::io::Error> {
-    // SAFETY: the descriptor is owned, and closed once.
-    let failed = unsafe { libc::close(file.into_raw_fd()) } != 0;
-    failed.then(std::io::Error::last_os_error)
 }
 
 /// Writes `bytes` over the file, in three parts, while other calls ask for its size.
@@ -53,7 +45,7 @@ fn export(path: &Path, bytes: &[u8]) {
     let end = file.seek(SeekFrom::End(0)).unwrap();
     assert_eq!(end as usize, header.len() + body.len(), "{path:?}");
     file.write_all(rest).unwrap();
-    assert!(close(file).is_none(), "{path:?}");
+    drop(file);
     assert_eq!(fs::read(path).unwrap(), bytes, "{path:?}");
     assert_eq!(fs::metadata(path).unwrap().len(), bytes.len() as u64);
 }
