@@ -5,30 +5,16 @@ use std::error::Error as _;
 use std::net::AddrParseError;
 use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 
+use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{ArgMatches, Parser};
 
 use super::exit::Exit;
 use super::output;
 use super::preset_names::PRESET_LIST;
 
-/// The arguments of this process, and whether its command has the option `--quiet`. Ends the process for help, and for wrong
-/// arguments.
-pub(super) fn parse<T: Parser>() -> (T, bool) {
-    let matches = T::command().try_get_matches();
-    let parsed = matches.and_then(|matches| {
-        let is_quiet = is_quiet(&matches);
-        let arguments = T::from_arg_matches(&matches);
-        let arguments = arguments.map_err(|error| error.format(&mut T::command()))?;
-        Ok((arguments, is_quiet))
-    });
-    parsed.unwrap_or_else(|error| refuse(&explained(error)))
-}
-
-fn is_quiet(matches: &ArgMatches) -> bool {
-    let asked = matches.try_get_one::<bool>("quiet");
-    let below = matches.subcommand();
-    asked.is_ok_and(|it| it == Some(&true)) || below.is_some_and(|(_, below)| is_quiet(below))
+/// The arguments of this process. Ends the process for help, and for wrong arguments.
+pub(super) fn parse<T: Parser>() -> T {
+    T::try_parse().unwrap_or_else(|error| refuse(&explained(error)))
 }
 
 fn refuse(error: &clap::Error) -> ! {

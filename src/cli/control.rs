@@ -212,7 +212,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit> {
         if let Err(error) = run_again(path) {
             return Ok(output::failed(Some(path), &error));
         }
-        run_presets::begun(path);
+        run_presets::begun(path, true);
     }
     Ok(Exit::Done)
 }

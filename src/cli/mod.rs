@@ -221,9 +221,9 @@ pub fn run() -> ExitCode {
     CompleteEnv::with_factory(Cli::command)
         .var(completers::VARIABLE)
         .complete();
-    let (Cli { command, json }, is_quiet) = arguments::parse::<Cli>();
+    let Cli { command, json } = arguments::parse::<Cli>();
     output::choose_json(json);
-    if !is_quiet && command.waits_for_drives() {
+    if command.waits_for_drives() {
         unanswered::begin();
     }
     let result = match command {

@@ -43,7 +43,7 @@ pub(super) fn run_presets(given: &[String], models: Vec<PathBuf>, dry_run: bool)
             if !is_new && preset.is_in(&model) {
                 has_not_failed(&text)?;
             }
-            begun(&text);
+            begun(&text, is_new);
         }
         Ok(Exit::Done)
     });
@@ -55,11 +55,18 @@ pub(super) fn run_presets(given: &[String], models: Vec<PathBuf>, dry_run: bool)
     Ok(exit)
 }
 
-/// With `--json`, the line for a text that was given to the drive: its state now, because the drive goes on with it.
-pub(super) fn begun(text: &Path) {
+/// With `--json`, the line for a text that was given to the drive: its state now, because the drive goes on with it. The text of a
+/// result that another machine has made is not listed here.
+pub(super) fn begun(text: &Path, is_new: bool) {
     if output::is_json() {
         let report = mounted::item_report(text).ok().flatten();
-        let state = report.map_or(StatusWord::Queued, |report| report.state);
+        let state = report.map(|report| report.state);
+        let unknown = if is_new {
+            StatusWord::Queued
+        } else {
+            StatusWord::Done
+        };
+        let state = state.unwrap_or(unknown);
         output::line(json!({ "path": text.to_string_lossy(), "state": state, "exit": 0 }));
     }
 }

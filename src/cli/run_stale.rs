@@ -70,7 +70,7 @@ pub(super) fn run_stale(paths: &[PathBuf], options: &StaleOptions) -> Result<Exi
                 worst = worst.max(output::failed(Some(&path), &error));
             }
             // Another command has begun to run it.
-            Ok(()) | Err(_) => begun(&text.join(&it.preset)),
+            Ok(()) | Err(_) => begun(&text.join(&it.preset), true),
         }
     }
     Ok(worst)

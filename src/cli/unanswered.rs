@@ -11,7 +11,8 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use super::mount_source;
+use super::exit::TimedOut;
+use super::{mount_source, output};
 use crate::fuse::{self, shell_quoted};
 use crate::locks::Locked as _;
 
@@ -19,6 +20,8 @@ use crate::locks::Locked as _;
 const BEFORE_FIRST: Duration = Duration::from_secs(1);
 /// A drive that has not answered for this time does not answer.
 const PATIENCE: Duration = Duration::from_secs(4);
+/// How much longer than its own time limit a command may take before it is ended.
+const GRACE: Duration = Duration::from_secs(5);
 /// The pauses between two questions begin with the first and double up to the second.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
 /// The attribute of an id, which the top of a drive does not have.
@@ -61,6 +64,22 @@ pub(super) fn watch_drive(root: &Path) {
         // Without a thread the command works, and says nothing.
         let _ = thread::Builder::new().spawn(move || ask_again_and_again(&root));
     }
+}
+
+/// Ends the process with exit code 3 if what is returned is not dropped within `timeout` and some seconds more: a call to a drive
+/// that does not answer has no end of its own.
+pub(super) fn end_after(timeout: Duration) -> mpsc::Sender<()> {
+    let (ended, has_ended) = mpsc::channel();
+    // Without a thread the command works, and may wait for longer.
+    let _ = thread::Builder::new().spawn(move || {
+        let limit = timeout.saturating_add(GRACE);
+        if has_ended.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
+            let late = TimedOut("timed out because the drive does not answer".to_owned());
+            let exit = output::failed(None, &late.into());
+            std::process::exit(exit.code().into());
+        }
+    });
+    ended
 }
 
 fn ask_again_and_again(root: &Path) {

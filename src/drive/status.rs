@@ -75,6 +75,9 @@ pub struct MountStatus {
     /// Folders that programs watch by inotify and that changes are reported for.
     #[serde(default)]
     pub inotify_folders: u64,
+    /// Nothing on the service may be deleted.
+    #[serde(default)]
+    pub no_delete: bool,
     /// How many models may be deleted now without a confirmation; `None` while `allow-delete` lifts the limit.
     pub deletions_left: Option<usize>,
 }

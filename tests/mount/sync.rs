@@ -203,6 +203,11 @@ fn a_dry_run_knows_the_limit_of_the_drive() {
     for more in [&["--delete", "--dry-run"][..], &["--delete"]] {
         let refused = sum(sync(&fixture, more), 1);
         assert_eq!(refused["deleted"], json!(0), "{more:?}");
+        let said = fails(sync(&fixture, more), 1);
+        assert!(
+            said.contains("the drive deletes only 1 model more") && said.contains("--max-delete 2"),
+            "{said}"
+        );
     }
     let mut remove = assetfs("rm", "--dry-run");
     let output = remove.args(gone.map(|name| fixture.path(&format!("rawmodels/{name}"))));
@@ -216,6 +221,25 @@ fn a_dry_run_knows_the_limit_of_the_drive() {
         (&dry["deleted"], &deleted["deleted"]),
         (&json!(2), &json!(2))
     );
+}
+
+#[test]
+fn what_a_mount_does_not_allow_is_refused_at_once_and_in_a_dry_run() {
+    needs_fuse!();
+    for (option, words) in [
+        ("--no-delete", "mounted with --no-delete"),
+        ("--read-only", "mounted read-only"),
+    ] {
+        let mut fixture = Fixture::unmounted(&[]);
+        fixture.mount(&[option]);
+        fs::create_dir(models(&fixture)).unwrap();
+        put(&fixture, 1, 1);
+        for more in [&["--delete", "--dry-run"][..], &["--delete"]] {
+            let said = fails(sync(&fixture, more), 1);
+            assert!(said.contains(words), "{option} {more:?}: {said}");
+        }
+        assert!(ids(&fixture).is_empty());
+    }
 }
 
 #[test]

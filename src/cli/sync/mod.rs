@@ -73,6 +73,7 @@ pub(super) struct SyncArgs {
 
 pub(super) fn run(args: &SyncArgs) -> Result<Exit> {
     let sync = Sync::of(args)?;
+    sync.check_may_change()?;
     let mut plan = SyncPlan::of(&sync.dir, &sync.drive)?;
     if args.delete {
         sync.check_may_delete(&plan)?;
@@ -166,6 +167,21 @@ impl Sync<'_> {
             process: drive.process()?,
             drive,
         })
+    }
+
+    /// Refuses what the drive was mounted not to do.
+    fn check_may_change(&self) -> Result<()> {
+        let status = self.drive.status()?;
+        if status.read_only {
+            return Err(self.drive.explain(rustix::io::Errno::ROFS.into()));
+        }
+        if status.no_delete && self.args.delete {
+            bail!(
+                "the drive at {} is mounted with --no-delete, so --delete is not possible; nothing was changed",
+                shell_quoted(self.drive.root())
+            );
+        }
+        Ok(())
     }
 
     fn check_may_delete(&self, plan: &SyncPlan) -> Result<()> {
@@ -277,7 +293,8 @@ impl Sync<'_> {
             .filter_map(|it| Some(it.id?.to_string()))
             .chain(old.iter().map(|old| old.id.to_string()))
             .collect();
-        let deleted = self.delete_ids(&ids);
+        let allowed = self.check_limit_of_drive(ids.len());
+        let deleted = allowed.and_then(|()| self.delete_ids(&ids));
         let rawmodels = self.drive.root().join("rawmodels");
         match deleted {
             Ok(()) => {
@@ -289,12 +306,8 @@ impl Sync<'_> {
                 }
             }
             Err(error) => {
-                let failed = counted(ids.len() as u64, "model");
-                let hint = match self.lifts_limit() {
-                    true => String::new(),
-                    false => format!(" (--max-delete {} lifts the limit of the drive)", ids.len()),
-                };
-                let error = error.context(format!("{failed} not deleted{hint}"));
+                let count = counted(ids.len() as u64, "model");
+                let error = error.context(format!("{count} not deleted"));
                 report.failed(&rawmodels, &error);
             }
         }
@@ -305,13 +318,12 @@ impl Sync<'_> {
         self.args.max_delete.is_some_and(|limit| limit > 0)
     }
 
-    /// In a dry run: what the drive would say to this number of deletions.
+    /// Refuses more deletions than the drive makes without a confirmation.
     fn check_limit_of_drive(&self, count: usize) -> Result<()> {
         match self.drive.status()?.deletions_left {
             Some(left) if count > left && !self.lifts_limit() => bail!(
-                "{} would not be deleted, because without a confirmation the drive deletes only {left} more within this minute; \
-                 --max-delete {count} lifts its limit",
-                counted(count as u64, "model")
+                "without a confirmation the drive deletes only {} more within this minute; --max-delete {count} lifts its limit",
+                counted(left as u64, "model")
             ),
             _ => Ok(()),
         }
@@ -369,10 +381,17 @@ impl Sync<'_> {
         let extra = self.to_delete(&plan, report).iter();
         deleted.extend(extra.map(|extra| rawmodels.join(&extra.name)));
         match self.check_limit_of_drive(deleted.len()) {
-            Ok(()) => deleted
-                .into_iter()
-                .for_each(|model| report.note(BroughtModel::deleted(model))),
-            Err(refused) => report.failed(&rawmodels, &refused),
+            Ok(()) => {
+                let models = deleted.into_iter().map(BroughtModel::deleted);
+                models.for_each(|model| report.note(model));
+            }
+            Err(refused) => {
+                let count = counted(deleted.len() as u64, "model");
+                report.failed(
+                    &rawmodels,
+                    &refused.context(format!("{count} would not be deleted")),
+                );
+            }
         }
     }
 }

@@ -18,8 +18,9 @@ use super::progress::Progress;
 use super::result_facts::ResultFacts;
 use super::result_warnings;
 use super::settings::Span;
+use super::unanswered;
 use crate::drive::{StatusWord, TransferStatus};
-use crate::fuse::shell_quoted;
+use crate::fuse::{self, shell_quoted};
 
 pub(super) use self::state::{State, patience_in, state_of};
 use self::state::{StatusTimer, job_text};
@@ -56,6 +57,7 @@ pub(super) fn run(args: &WaitArgs) -> Result<Exit> {
 }
 
 fn wait_and_report(args: &WaitArgs) -> Result<Exit> {
+    let _ends = args.timeout.map(|limit| unanswered::end_after(limit.0));
     check_has_results(args)?;
     let targets = match args.paths.as_slice() {
         [] => {
@@ -87,21 +89,38 @@ fn wait_and_report(args: &WaitArgs) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Refuses a budget for a source model: there is no result to measure, so every budget would pass.
+/// Refuses a budget for a source model and for a whole drive: there is no result to measure, or only those that are not done yet,
+/// so every budget could pass.
 fn check_has_results(args: &WaitArgs) -> Result<()> {
-    let is_source = |path: &&PathBuf| {
+    if args.budget.is_empty() {
+        return Ok(());
+    }
+    let is_source = |path: &Path| {
         let whole = std::path::absolute(path).unwrap_or_default();
         whole.parent().is_some_and(|it| it.ends_with("rawmodels"))
     };
-    let source = args.paths.iter().find(is_source);
-    match source.filter(|_| !args.budget.is_empty()) {
-        Some(source) => Err(WrongUse(format!(
-            "{0} is a source model, and a budget is about results; name its results with {0}/optimize",
-            shell_quoted(source)
-        ))
-        .into()),
-        None => Ok(()),
+    let is_drive = |path: &Path| {
+        let whole = path.canonicalize().ok();
+        whole.is_some_and(|it| fuse::mounts().is_ok_and(|mounts| mounts.contains(&it)))
+    };
+    let whole_drive = "a budget is about results, and a drive means only what is under way in it; name the results, as in \
+                       `assetfs wait ~/assets/rawmodels/*/optimize --max-bytes 2M`";
+    if args.paths.is_empty() {
+        return Err(WrongUse(whole_drive.to_owned()).into());
     }
+    for path in &args.paths {
+        if is_source(path) {
+            return Err(WrongUse(format!(
+                "{0} is a source model, and a budget is about results; name its results with {0}/optimize",
+                shell_quoted(path)
+            ))
+            .into());
+        }
+        if is_drive(path) {
+            return Err(WrongUse(whole_drive.to_owned()).into());
+        }
+    }
+    Ok(())
 }
 
 /// What of the budget the result of a path exceeds.

@@ -69,6 +69,7 @@ pub fn mount_status(tree: &Tree) -> MountStatus {
         inodes: kernel_use.inodes,
         handles: kernel_use.handles,
         inotify_folders: kernel_use.inotify_folders,
+        no_delete: tree.config().no_delete,
         deletions_left: tree.deletions().left(tree.config().delete_limit),
     }
 }

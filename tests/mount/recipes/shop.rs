@@ -37,6 +37,15 @@ fn a_shop_manifest_has_each_model_with_its_file_and_viewer() {
     let left = manifest();
     assert!(left.iter().all(|item| item["name"] != "m03"), "{left:?}");
     assert_eq!(left.len(), MODELS - 1);
+    // A version that was replaced is not sold.
+    workplace.run(
+        "cp ~/assets/rawmodels/m04/*.glb m05.glb && assetfs replace --quiet m05.glb ~/assets/rawmodels/m05 && \
+         assetfs run --stale --yes ~/assets && assetfs wait --quiet ~/assets",
+    );
+    let names = |shop: &[Value]| -> Vec<String> {
+        shop.iter().map(|item| item["name"].to_string()).collect()
+    };
+    assert_eq!(names(&manifest()), names(&left));
 }
 
 #[test]

@@ -224,7 +224,7 @@ await step('what the drive would not send is refused with its sentence, unless i
   await dialog.getByText(`incomplete: cut.glb has ${glb.length - 40} of ${glb.length} bytes`).or(dialog.getByText(/incomplete: cut\.glb has [\d.]+ of [\d.]+ kB/)).first().waitFor();
   await dialog.getByText(/missing files that the model refers to: .*\.bin/).first().waitFor();
   await dialog.getByRole('button', { name: 'Upload', exact: true }).click();
-  await dialog.getByText(/Drop what is missing here, too, or tick/).waitFor();
+  await dialog.getByText(/those that are missing, or tick/).waitFor();
   await judge('upload-refused');
   // What is missing can be dropped on the open dialog.
   await dialog.getByText('All 2 files are one model').waitFor();
@@ -233,8 +233,10 @@ await step('what the drive would not send is refused with its sentence, unless i
     transfer.items.add(new File(['more'], 'more.txt'));
     return transfer;
   });
+  await dialog.getByLabel('Name').first().fill('Half a chair');
   await page.dispatchEvent('dialog', 'drop', { dataTransfer: transfer });
   await dialog.getByText('All 3 files are one model').waitFor();
+  assert.equal(await dialog.getByLabel('Name').first().inputValue(), 'Half a chair', 'what was typed stays');
   assert.equal(await page.getByRole('dialog').count(), 1);
   await dialog.getByRole('button', { name: 'Cancel' }).click();
 });

@@ -1,5 +1,6 @@
 // The drop area, which is the whole page, and the file chooser. uploads.js, which takes the files, is loaded when the first
 // ones come.
+import { Problem } from './api.js';
 import { h } from './dom.js';
 import { icon } from './icons.js';
 import { later } from './later.js';
@@ -26,7 +27,8 @@ export function acceptDrops(page) {
     dragover: (event) => { event.dataTransfer.dropEffect = takes() ? 'copy' : 'none'; },
     drop: (event) => {
       depth = 0;
-      if (takes()) droppedFiles(event.dataTransfer).then(review).catch(complain);
+      if (!takes()) complain(new Problem('Files can be dropped when this dialog is closed.'));
+      else droppedFiles(event.dataTransfer).then(review).catch(complain);
     },
   };
   for (const [name, handle] of Object.entries(handlers)) {

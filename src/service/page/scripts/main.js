@@ -1,11 +1,11 @@
 // The start of the page: signs in, then shows the view that the part of the address after `#` names. What a view needs is loaded
 // when it is first shown.
-import { onSignedOut } from './api.js';
+import { Problem, onSignedOut } from './api.js';
 import { fill, h } from './dom.js';
 import { frame, markPlace } from './frame.js';
 import { later, readAhead } from './later.js';
 import { Life } from './live.js';
-import { noticePlaces, problemBox, say } from './notices.js';
+import { complain, noticePlaces, problemBox } from './notices.js';
 import { holdsBack, mayLeave } from './leaving.js';
 import { models } from './models.js';
 import { onReach } from './reach.js';
@@ -55,7 +55,7 @@ async function useLink() {
   if (!code) return false;
   history.replaceState(null, '', `${location.pathname}${location.search}#/models`);
   const problem = await signInByLink(code);
-  if (problem && session()) say(`${problem.message} You are signed in already.`);
+  if (problem && session()) complain(new Problem(`${problem.message} You are signed in already.`));
   else linkProblem = problem;
   await show();
   return true;

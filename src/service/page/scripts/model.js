@@ -35,10 +35,13 @@ export async function model({ place, life, id }) {
   let headed = '';
   let onHead = null;
   const refresh = async () => {
-    const [{ data: asset }, rapids] = await Promise.all([get(`rawmodel/${id}`), get(`rawmodel/${id}/rapidmodels`).then(({ data }) => withStaleness(data))]);
+    const [{ data: asset }, rapids, converted] = await Promise.all([get(`rawmodel/${id}`), get(`rawmodel/${id}/rapidmodels`).then(({ data }) => withStaleness(data)),
+      getIfThere(`rawmodel/${id}/downloads/converted`)]);
+    // The record names only some of them.
+    asset.converted = converted ?? {};
     const [named] = await withDriveNames([asset]);
     const left = assetState(asset).kind === 'busy' ? leftWords((await timesLeft()).models[id]) : null;
-    const key = JSON.stringify([left, { ...asset, downloads: Object.keys(asset.downloads) }, named.name, epoch()], unsigned);
+    const key = JSON.stringify([left, { ...asset, downloads: Object.keys(asset.downloads), converted: Object.keys(asset.converted) }, named.name, epoch()], unsigned);
     if (key !== shown) {
       const renders = assetState(asset).kind === 'good' ? await getIfThere(`rawmodel/${id}/renders`) : null;
       if (life.signal.aborted) return false;
@@ -219,9 +222,8 @@ const ANALYSIS = new Set(['error.log', 'info.log', 'metrics.json', 'rpd_info.jso
 
 function downloadList(asset) {
   const sources = Object.entries(asset.downloads).filter(([name]) => !ANALYSIS.has(name));
-  const converted = Object.entries(asset).filter(([name, value]) => name.startsWith('converted_') && value);
   const link = (name, url) => h('li', {}, h('a', { href: url, download: name.split('/').pop() }, icon('download', 16), h('span.cut', {}, name)));
-  const all = [...sources.map(([name, url]) => link(name, url)), ...converted.map(([, file]) => link(file.name, file.url))];
+  const all = [...sources, ...Object.entries(asset.converted)].map(([name, url]) => link(name, url));
   if (all.length === 0) return h('p.hint', {}, 'Nothing is uploaded yet.');
   const zip = h('button.small', { type: 'button', onclick: (event) => attempt(event.currentTarget, () => download(`rawmodel/${asset.id}/downloads/zip`, `${asset.name}.zip`)) },
     icon('download', 16), 'Everything that was uploaded, as a zip');

@@ -9,13 +9,21 @@ const SHOWN_MS = 6_000;
 const polite = h('div.notices', { role: 'status', 'aria-live': 'polite' });
 const urgent = h('div.notices.urgent', { role: 'alert' });
 
-export const noticePlaces = () => h('div.notice-corner', {}, urgent, polite);
+const corner = h('div.notice-corner', {}, urgent, polite);
+
+export const noticePlaces = () => corner;
 
 function show(place, kind, symbol, text) {
   const close = () => notice.remove();
   const notice = h(`div.notice.${kind}`, {},
     icon(symbol, 18), h('p', {}, worded(text)),
     h('button.quiet.icon-only', { type: 'button', 'aria-label': 'Dismiss', onclick: close }, icon('close', 16)));
+  // What is outside of an open dialog is behind it.
+  const dialog = [...document.querySelectorAll('dialog[open]')].at(-1);
+  if (dialog) {
+    dialog.addEventListener('close', () => document.body.append(corner), { once: true });
+    dialog.append(corner);
+  }
   place.append(notice);
   return close;
 }

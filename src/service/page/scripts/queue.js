@@ -20,7 +20,7 @@ export async function queue({ place, life }) {
     const [jobs, newest, conversions, left] = await Promise.all([
       get('rawmodel/jobs'), get(`rawmodel?itemsPerPage=${NEWEST}`), get('../../page/conversions.json'), timesLeft()]);
     const imports = newest.data.map((asset) => ({ asset, state: assetState(asset) })).filter(({ state }) => state.kind === 'busy' || state.kind === 'bad');
-    const rows = [...(await Promise.all(imports.map((one) => importJob(one, left)))), ...conversions.data.map(conversion),
+    const rows = [...(await Promise.all(imports.map((one) => importJob(one, left)))), ...conversions.data.map(conversion).reverse(),
       ...jobs.data.map((rapid) => optimization(rapid, left))];
     const keyed = (list) => list.map((job) => [JSON.stringify(job), job]);
     const busy = rows.filter(({ state }) => state.kind === 'busy');

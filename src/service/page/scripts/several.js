@@ -2,6 +2,7 @@
 import { Problem, download, get, post, put, serviceFacts } from './api.js';
 import { h } from './dom.js';
 import { ago, assetState, bytes, counted, factLine } from './format.js';
+import { formatsOf } from './convert.js';
 import { changed } from './live.js';
 import { ask, complain, say } from './notices.js';
 import { optimizeAll } from './optimize.js';
@@ -68,8 +69,7 @@ export async function convertSelected(selected) {
       return chosen;
     } });
   return wanted && each(assets, 'Conversion started for', 'model', async (asset) => {
-    const jobs = await get(`rawmodel/${asset.id}/processedFormats`);
-    const there = new Set([asset.format, ...jobs.filter(({ status }) => status !== 'failed').flatMap((job) => job.formats)]);
+    const there = await formatsOf(asset);
     const missing = wanted.filter((format) => !there.has(format));
     if (missing.length === 0) return false;
     return post(`rawmodel/${asset.id}/addFormats`, { formats: missing });

@@ -68,9 +68,14 @@ export async function review(files) {
   addToOpen = async (more) => {
     const paths = new Set(more.map(({ path }) => path));
     files = [...files.filter(({ path }) => !paths.has(path)), ...more];
+    const isTogether = together.querySelector('input')?.checked;
+    const before = new Map(planned.filter(({ main }) => main).map((one) => [one.main, one.name]));
     apart = await plan(files, formats);
-    planned = apart;
+    for (const one of apart) one.name = before.get(one.main) ?? one.name;
+    planned = isTogether ? [whole(planned[0].name, files, formats)] : apart;
     showTogether();
+    const choice = together.querySelector('input');
+    if (choice) choice.checked = Boolean(isTogether);
     checked = show();
   };
   const confirmed = await ask({
@@ -85,7 +90,7 @@ export async function review(files) {
       for (const one of wanted) one.problems = await problemsOf(one);
       const problems = wanted.flatMap((one) => one.problems.map((problem) => (wanted.length > 1 ? `${one.name}: ${problem}` : problem)));
       force.hidden = problems.length === 0;
-      if (problems.length && !form.elements.force.checked) throw new Problem(`${problems.join('; ')}. Drop what is missing here, too, or tick “Upload it as it is”.`);
+      if (problems.length && !form.elements.force.checked) throw new Problem(`${problems.join('; ')}. Drop the whole files here, and those that are missing, or tick “Upload it as it is”.`);
       const needed = wanted.flatMap(({ files }) => files).reduce((sum, { file }) => sum + file.size, 0);
       const { storage_left: left } = await get('user/storage');
       if (needed > left) throw new Problem(`needs ${humanSize(needed)} and the account has ${humanSize(left)} left; delete models or enlarge the plan`);
@@ -198,7 +203,7 @@ function update() {
   for (const transfer of transfers) {
     if (!rows.has(transfer)) {
       rows.set(transfer, row(transfer));
-      list.append(rows.get(transfer).element);
+      list.prepend(rows.get(transfer).element);
     }
     rows.get(transfer).update();
   }
