@@ -171,6 +171,10 @@ fn a_budget_for_a_source_model_is_wrong_use() {
     wait.args(["--max-triangles", "1"]);
     let said = fails(wait, 2);
     assert!(said.contains("a budget is about results"), "{said}");
+    // What is done already would not be looked at.
+    let mut wait = assetfs("wait", fixture.root());
+    let said = fails(wait.args(["--max-bytes", "1"]), 2);
+    assert!(said.contains("name the results"), "{said}");
 }
 
 #[test]

@@ -229,6 +229,15 @@ fn a_command_says_that_the_drive_does_not_answer_once_and_goes_on_when_it_does()
     let stopped = Stopped::now(&fixture);
     let mut waiting = spawn(&["list"]);
     let quiet = spawn(&["wait", "--quiet"]);
+    // Its time limit holds, too.
+    let limited = spawn(&["wait", "--timeout", "1s"]);
+    let limited = limited.wait_with_output().unwrap();
+    assert_eq!(limited.status.code(), Some(3));
+    let why = String::from_utf8_lossy(&limited.stderr).into_owned();
+    assert!(
+        why.contains("timed out because the drive does not answer"),
+        "{why}"
+    );
     let mut said = String::new();
     let mut lines = BufReader::new(waiting.stderr.take().unwrap());
     lines.read_line(&mut said).unwrap();
@@ -245,5 +254,6 @@ fn a_command_says_that_the_drive_does_not_answer_once_and_goes_on_when_it_does()
     assert!(waiting.wait().unwrap().success());
     let quiet = quiet.wait_with_output().unwrap();
     assert!(quiet.status.success());
-    assert_eq!(String::from_utf8_lossy(&quiet.stderr), "");
+    let said = String::from_utf8_lossy(&quiet.stderr);
+    assert_eq!(said.matches("does not answer").count(), 1, "{said}");
 }

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use assetfs::outbox::Failpoint;
 use serde_json::Value;
@@ -11,8 +12,8 @@ use serde_json::Value;
 use crate::needs_fuse;
 use crate::square_glb::numbered_glb;
 use crate::support::{
-    ASSETFS, Fixture, SecondMachine, assert_same_files, assetfs, names_in, read, run, small_chair,
-    text, wait_until,
+    ASSETFS, Fixture, PATIENCE, SecondMachine, assert_same_files, assetfs, names_in, read, run,
+    small_chair, text, wait_until,
 };
 
 /// Rounds of copies at the same moment.
@@ -58,7 +59,7 @@ impl Machines {
         });
         for child in running {
             let output = child.wait_with_output().unwrap();
-            assert!(output.status.success(), "{}", text(&output.stderr));
+            assert!(output.status.success(), "{output:?}");
         }
     }
 
@@ -78,9 +79,18 @@ impl Machines {
     #[track_caller]
     fn both_show(&self, names: &[&str]) {
         for root in self.roots() {
-            wait_until(&format!("{} shows {names:?}", root.display()), || {
-                names_in(&root.join("rawmodels")) == names
-            });
+            let mut shown = Vec::new();
+            let begun = Instant::now();
+            while shown != names {
+                shown = names_in(&root.join("rawmodels"));
+                assert!(
+                    begun.elapsed() < PATIENCE,
+                    "{} shows {shown:?} instead of {names:?}; the service has {:?}",
+                    root.display(),
+                    self.assets()
+                );
+                std::thread::sleep(Duration::from_millis(50));
+            }
         }
     }
 }

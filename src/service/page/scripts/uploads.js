@@ -24,13 +24,13 @@ const IMPORTS_LOOKED_AT = 8;
 /** @type {Transfer[]} */
 let transfers = [];
 
-/** Adds files to those of the open dialog; `null` if none is open. */
+/** Adds files to those of the dialog; `null` if there is none. */
 let addToOpen = null;
 
 /** Shows which models the files are, and sends them when that is confirmed. */
 export async function review(files) {
   if (files.length === 0) return;
-  if (addToOpen) {
+  if (addToOpen && document.querySelector('dialog[open] .planned')) {
     await addToOpen(files);
     return;
   }
