@@ -97,7 +97,7 @@ pub struct Handles {
     last: AtomicU64,
     files: Mutex<HashMap<Fh, Arc<OpenFile>>>,
     /// The open files whose content changes when they are closed, in the order of their opening.
-    in_place: Mutex<HashMap<Ino, Vec<(Fh, Arc<OpenFile>)>>>,
+    in_place: Mutex<Vec<(Fh, Arc<OpenFile>)>>,
     folders: Mutex<HashMap<Fh, Arc<OpenFolder>>>,
 }
 
@@ -106,9 +106,7 @@ impl Handles {
         let fh = self.next();
         let file = Arc::new(file);
         if matches!(file.body, Body::Text(_) | Body::Overwrite(..)) {
-            let mut in_place = self.in_place.locked();
-            let of_inode = in_place.entry(file.ino).or_default();
-            of_inode.push((fh, Arc::clone(&file)));
+            self.in_place.locked().push((fh, Arc::clone(&file)));
         }
         self.files.locked().insert(fh, file);
         fh
@@ -148,16 +146,17 @@ impl Handles {
     /// The file that was opened last to be written in place.
     pub fn writer_of(&self, ino: Ino) -> Option<Arc<OpenFile>> {
         let in_place = self.in_place.locked();
-        let (_, file) = in_place.get(&ino)?.last()?;
-        Some(Arc::clone(file))
+        let mut newest_first = in_place.iter().rev().map(|(_, file)| file);
+        newest_first.find(|file| file.ino == ino).cloned()
     }
 
     /// The size of a file that is written in place and not saved yet. Its writers have to see it: a program that asks for the size
     /// may go on at the end that it is told, and the kernel takes over what any process is told.
     pub fn unsaved_size(&self, ino: Ino) -> Option<u64> {
         let in_place = self.in_place.locked();
-        let mut newest_first = in_place.get(&ino)?.iter().rev();
-        newest_first.find_map(|(_, file)| file.unsaved_size())
+        let newest_first = in_place.iter().rev().map(|(_, file)| file);
+        let mut of_inode = newest_first.filter(|file| file.ino == ino);
+        of_inode.find_map(|file| file.unsaved_size())
     }
 
     /// True while a folder is open: it exists until it is closed, too.
@@ -169,15 +168,8 @@ impl Handles {
     }
 
     pub fn remove_file(&self, fh: Fh) -> Option<Arc<OpenFile>> {
-        let file = self.files.locked().remove(&fh)?;
-        let mut in_place = self.in_place.locked();
-        if let Some(of_inode) = in_place.get_mut(&file.ino) {
-            of_inode.retain(|(other, _)| *other != fh);
-            if of_inode.is_empty() {
-                in_place.remove(&file.ino);
-            }
-        }
-        Some(file)
+        self.in_place.locked().retain(|(other, _)| *other != fh);
+        self.files.locked().remove(&fh)
     }
 
     pub fn remove_folder(&self, fh: Fh) {
