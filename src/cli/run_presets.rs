@@ -55,8 +55,8 @@ pub(super) fn run_presets(given: &[String], models: Vec<PathBuf>, dry_run: bool)
     Ok(exit)
 }
 
-/// With `--json`, the line for a text that was given to the drive: its state now, because the drive goes on with it. The text of a
-/// result that another machine has made is not listed here.
+/// With `--json`, the line for a text that was given to the drive: its state now, because the drive goes on with it. A text that is
+/// not new and not listed here has a result that another machine has ordered.
 pub(super) fn begun(text: &Path, is_new: bool) {
     if output::is_json() {
         let report = mounted::item_report(text).ok().flatten();

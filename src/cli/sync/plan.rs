@@ -86,7 +86,7 @@ impl SyncPlan {
     }
 
     /// If a model was renamed in the folder and another file has its name now, the drive keeps it as the old version of that
-    /// name. There is a model of the plan for each source.
+    /// name. `sources` and the models of the plan are in the same order.
     fn keep_as_old_versions(&mut self, sources: &[Source], look: &Look) {
         let is_replaced = |it: &&Wanted| matches!(it.step, BringStep::Bring(_, Brings::Changed));
         let replaced = self.wanted.iter().filter(is_replaced);

@@ -113,7 +113,7 @@ pub(super) struct Report {
     pub(super) is_quiet: bool,
     counts: [u64; SyncOutcome::ALL.len()],
     failures: Vec<(PathBuf, anyhow::Error)>,
-    /// The drive has ended, which is one failure and none of its models.
+    /// Set if the drive has ended. That is one failure, not one of each model.
     ended: Option<anyhow::Error>,
     kept: usize,
     doubles: usize,

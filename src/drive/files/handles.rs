@@ -150,8 +150,8 @@ impl Handles {
         newest_first.find(|file| file.ino == ino).cloned()
     }
 
-    /// The size of a file that is written in place and not saved yet. Its writers have to see it: a program that asks for the size
-    /// may go on at the end that it is told, and the kernel takes over what any process is told.
+    /// The size of a file that is written in place and not saved yet. A program that asks for the size of its own file may go on
+    /// writing there, and the kernel keeps the latest answer to any process as the size for all of them.
     pub fn unsaved_size(&self, ino: Ino) -> Option<u64> {
         let in_place = self.in_place.locked();
         let newest_first = in_place.iter().rev().map(|(_, file)| file);

@@ -38,7 +38,7 @@ pub async fn entry(mount: &Arc<Mount>, node: &Node) -> DriveResult<Entry> {
 pub async fn getattr(mount: &Arc<Mount>, ino: Ino, fh: Option<Fh>) -> DriveResult<Entry> {
     let node = mount.node(ino)?;
     let open = fh.and_then(|fh| mount.handles().file(fh).ok());
-    // `fstat` of the kernel names no handle, also that of the writer.
+    // For `fstat` the kernel names no handle, not even that of the writer.
     let size_of_writer = || mount.handles().unsaved_size(ino);
     let open_size = open.as_deref().and_then(open_size).or_else(size_of_writer);
     let found = match (open_size, node.attributes(mount).await) {
