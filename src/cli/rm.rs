@@ -97,8 +97,8 @@ impl Doomed {
             *counts.entry(root).or_default() += models.len();
         }
         for (root, count) in counts {
-            let left = MountedDrive::of(root)?.status()?.deletions_left;
-            if let Some(left) = left.filter(|left| count > *left) {
+            let status = MountedDrive::of(root)?.status()?;
+            if let Some(left) = status.fewer_deletions_than(count) {
                 eprintln!(
                     "the drive at {} would refuse this, because it deletes only {} more within this minute; --yes deletes them all",
                     shell_quoted(root),

@@ -33,7 +33,7 @@ const STANDS_FOR: Duration = Duration::from_secs(2);
 pub(super) enum OperationKind {
     /// Lookup and `stat`.
     Look,
-    /// Opening, also for reading and writing, and reading.
+    /// Opening a file, for reading alone or for reading and writing, and reading it.
     Read,
     /// Create and rename.
     Name,

@@ -83,6 +83,11 @@ pub struct MountStatus {
 }
 
 impl MountStatus {
+    /// How many models may be deleted now without a confirmation, if they are fewer than `count`.
+    pub fn fewer_deletions_than(&self, count: usize) -> Option<usize> {
+        self.deletions_left.filter(|left| *left < count)
+    }
+
     /// The drafts that are being uploaded, without those that need the user's help.
     pub fn uploading(&self) -> impl Iterator<Item = &DraftStatus> {
         let is_sent = |draft: &&DraftStatus| draft.state == StatusWord::Uploading && !draft.stuck;

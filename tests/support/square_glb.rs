@@ -32,7 +32,7 @@ pub fn numbered_glb(number: usize) -> Vec<u8> {
     changed_glb(|json| json["asset"]["generator"] = format!("number {number}").into())
 }
 
-/// Bytes that are whole by their length, and no model.
+/// A GLB that is complete by its header and its length, and whose content is no model.
 pub fn broken_glb() -> Vec<u8> {
     let mut broken = b"glTF\x02\0\0\0".to_vec();
     broken.extend(64_u32.to_le_bytes());

@@ -53,7 +53,8 @@ struct Twin {
 
 impl Double {
     /// For people. All machines name the same model: if each named its double, following both would delete both. It is the one
-    /// that was not changed since, or the later one. Its name has the id, because the plain name may change its meaning.
+    /// that was not changed since; if both or neither were changed, the one with the higher id. It is named with its id, because the
+    /// plain name may mean another model later.
     pub(in crate::cli) fn sentence(&self) -> String {
         let twin = &self.twin;
         let is_twin = match (twin.is_change, self.is_change) {

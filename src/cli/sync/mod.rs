@@ -27,7 +27,7 @@ use super::progress::Progress;
 use super::removal_limit::{self, RemovalRefused};
 use super::settings::Span;
 use super::table::counted;
-use crate::drive::StatusWord;
+use crate::drive::{MountStatus, StatusWord};
 use crate::fuse::shell_quoted;
 
 /// How many models are brought in at a time: the service imports one while the next is copied.
@@ -73,7 +73,6 @@ pub(super) struct SyncArgs {
 
 pub(super) fn run(args: &SyncArgs) -> Result<Exit> {
     let sync = Sync::of(args)?;
-    sync.check_may_change()?;
     let mut plan = SyncPlan::of(&sync.dir, &sync.drive)?;
     if args.delete {
         sync.check_may_delete(&plan)?;
@@ -155,6 +154,8 @@ impl Sync<'_> {
             .into());
         }
         let presets = ModelPreset::read(&args.presets)?;
+        let status = drive.status()?;
+        check_may_change(&drive, &status, args.delete)?;
         Ok(Sync {
             memory: Memory::of(&dir, root),
             known: match presets.is_empty() {
@@ -164,24 +165,9 @@ impl Sync<'_> {
             presets,
             args,
             dir,
-            process: drive.process()?,
+            process: status.pid,
             drive,
         })
-    }
-
-    /// Refuses what the drive was mounted not to do.
-    fn check_may_change(&self) -> Result<()> {
-        let status = self.drive.status()?;
-        if status.read_only {
-            return Err(self.drive.explain(rustix::io::Errno::ROFS.into()));
-        }
-        if status.no_delete && self.args.delete {
-            bail!(
-                "the drive at {} is mounted with --no-delete, so --delete is not possible; nothing was changed",
-                shell_quoted(self.drive.root())
-            );
-        }
-        Ok(())
     }
 
     fn check_may_delete(&self, plan: &SyncPlan) -> Result<()> {
@@ -320,8 +306,8 @@ impl Sync<'_> {
 
     /// Refuses more deletions than the drive makes without a confirmation.
     fn check_limit_of_drive(&self, count: usize) -> Result<()> {
-        match self.drive.status()?.deletions_left {
-            Some(left) if count > left && !self.lifts_limit() => bail!(
+        match self.drive.status()?.fewer_deletions_than(count) {
+            Some(left) if !self.lifts_limit() => bail!(
                 "without a confirmation the drive deletes only {} more within this minute; --max-delete {count} lifts its limit",
                 counted(left as u64, "model")
             ),
@@ -394,6 +380,20 @@ impl Sync<'_> {
             }
         }
     }
+}
+
+/// Refuses what the drive was mounted not to do.
+fn check_may_change(drive: &MountedDrive, status: &MountStatus, deletes: bool) -> Result<()> {
+    if status.read_only {
+        return Err(drive.explain(rustix::io::Errno::ROFS.into()));
+    }
+    if status.no_delete && deletes {
+        bail!(
+            "the drive at {} is mounted with --no-delete, so --delete is not possible; nothing was changed",
+            shell_quoted(drive.root())
+        );
+    }
+    Ok(())
 }
 
 impl Sync<'_> {

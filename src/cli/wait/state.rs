@@ -149,7 +149,7 @@ fn model_of(job: &Path, job_status: String) -> Option<State> {
     }
 }
 
-/// The text of a job that is named by it (`web.json`), by its result (`web`) or by its status file.
+/// The text of the job that a path means: the path is that of the text (`web.json`), of its result (`web`) or of its status file.
 pub(super) fn job_text(path: &Path) -> Option<PathBuf> {
     let is_in_job_folder = path.parent().is_some_and(is_job_folder);
     Some(path.with_extension("json")).filter(|text| is_in_job_folder && text.exists())

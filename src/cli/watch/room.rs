@@ -19,7 +19,8 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 #[derive(Debug, Clone)]
 pub(super) enum NotMade {
     Failed(String),
-    /// A disk is full or cannot be written, also one behind a drive, or the process of the drive has ended.
+    /// A disk is full or cannot be written, which may be the disk that a drive keeps its files on; or the process of the drive has
+    /// ended.
     NoRoom(String),
 }
 
@@ -34,7 +35,7 @@ impl NotMade {
     }
 }
 
-/// Whether a disk, or a drive whose process has ended, is the cause of an error, so that it says nothing about a model.
+/// Whether an error was caused by a disk, or by a drive whose process has ended. Then it does not mean that the model is bad.
 pub(super) fn is_no_room(error: &Error, folder: &Path) -> bool {
     is_disk_full(error.as_ref()) || has_drive_ended(error) || check_room(folder).is_err()
 }

@@ -96,7 +96,8 @@ impl OpenFile {
 pub struct Handles {
     last: AtomicU64,
     files: Mutex<HashMap<Fh, Arc<OpenFile>>>,
-    /// The open files whose content changes when they are closed, in the order of their opening.
+    /// The open files that are written in place, in the order in which they were opened. The drive takes over their content when
+    /// they are closed.
     in_place: Mutex<Vec<(Fh, Arc<OpenFile>)>>,
     folders: Mutex<HashMap<Fh, Arc<OpenFolder>>>,
 }

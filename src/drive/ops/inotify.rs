@@ -118,7 +118,7 @@ async fn compare(
     folders: &mut HashMap<Ino, Names>,
 ) {
     let inotify = mount.inotify();
-    // Taken before the folder is listed, so that the list contains all these changes.
+    // These changes are taken first, so that the list of the folder, which is made next, contains all of them.
     let own = inotify.take_own(folder);
     let mut names = names_in(mount, folder).await;
     let mut known = folders.remove(&folder).unwrap_or_default();
