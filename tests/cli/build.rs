@@ -1,6 +1,8 @@
 //! `assetfs build`: results are under the names that `assetfs.toml` gives, made once, within their budgets, whatever is killed.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::MetadataExt as _;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -45,14 +47,17 @@ fn built(bench: &Bench, args: &[&str], code: i32) -> Vec<(String, String, String
         sum.get("points").is_none(),
         "the engine costs nothing: {sum}"
     );
+    for line in lines.iter().filter(|line| line["built"] == "failed") {
+        assert_eq!(line["files"], serde_json::json!([]), "of an earlier model");
+    }
+    // They come in the order in which they end.
+    let key = |line: &Value| (text(line, "model"), text(line, "preset"));
+    lines.sort_by_key(key);
     lines
         .into_iter()
         .map(|line| {
-            (
-                text(&line, "model"),
-                text(&line, "preset"),
-                text(&line, "built"),
-            )
+            let (model, preset) = key(&line);
+            (model, preset, text(&line, "built"))
         })
         .collect()
 }
@@ -116,6 +121,34 @@ fn results_have_the_names_of_the_file_and_are_made_once() {
     fs::write(bench.path("dist/m0.web.glb"), "changed by somebody").unwrap();
     assert_eq!(made("made"), [pair("m0.glb", "web"), pair("m1.glb", "web")]);
     assert!(all(&bench, "up_to_date"));
+}
+
+/// The lines are more than a pipe holds, so a build whose lines nobody reads cannot end.
+#[test]
+fn each_result_has_its_line_of_json_as_soon_as_it_is_made() {
+    let bench = bench(ONE_PRESET, 400);
+    let mut child = command(&bench, &["--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let first = lines.next().expect("a line").unwrap();
+    let made = visible(&bench).len();
+    let all = [first].into_iter().chain(lines.map(Result::unwrap));
+    let all: Vec<String> = all.collect();
+    assert!(child.wait().unwrap().success());
+    assert!(
+        all.join("\n").len() > (1 << 16) + (1 << 13),
+        "too few bytes"
+    );
+    let lines = check_lines("build", &all.join("\n"));
+    let models: BTreeSet<&str> = lines.iter().filter_map(|it| it["model"].as_str()).collect();
+    assert_eq!(
+        (models.len(), lines.len()),
+        (400, 401),
+        "one line each, and the sum"
+    );
+    assert!(made < 400, "all were made before the first line");
 }
 
 #[test]
@@ -449,6 +482,13 @@ fn a_broken_model_fails_alone_and_is_tried_again() {
     assert_eq!(visible(&bench), ["m0.web.glb"]);
     bench.write("models/broken.glb", &numbered_glb(3));
     assert_eq!(built(&bench, &[], 0)[0].2, "made");
+    bench.write("models/broken.glb", &broken);
+    assert_eq!(built(&bench, &[], 1)[0].2, "failed");
+    assert_eq!(
+        visible(&bench),
+        ["broken.web.glb", "m0.web.glb"],
+        "the earlier one stays"
+    );
 }
 
 #[test]

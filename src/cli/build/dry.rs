@@ -55,7 +55,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Exit> {
     };
     let all = dry.look(&presets)?;
     report::check_not_empty(&all, &args.file)?;
-    report::print(&all, args.quiet);
+    report::print(&all, &BTreeSet::new(), args.quiet);
     let points = dry.drive.as_ref().map(|drive| drive.points);
     if let Some(points) = points.filter(|_| !args.quiet && !output::is_json()) {
         println!("{}", cost_at_most(points as u64));

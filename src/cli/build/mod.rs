@@ -13,6 +13,8 @@ mod publish;
 mod report;
 mod run;
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 
 pub(super) use args::BuildArgs;
@@ -27,6 +29,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Exit> {
     }
     let end = run::build(args).unwrap_or_else(|error| BuildEnd {
         built: Vec::new(),
+        printed: BTreeSet::new(),
         doubles: Vec::new(),
         points: None,
         ended: Err(error),
@@ -34,7 +37,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Exit> {
     let (all, ended) = (end.built, end.ended);
     let ended = ended.and_then(|()| report::check_not_empty(&all, &args.file));
     if !all.is_empty() {
-        report::print(&all, args.quiet);
+        report::print(&all, &end.printed, args.quiet);
         report::print_doubles(&end.doubles, args.quiet);
         let exit = ended
             .as_ref()

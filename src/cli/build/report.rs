@@ -1,5 +1,6 @@
 //! What `assetfs build` reports: a table, lines of JSON, JUnit XML, and annotations of GitHub.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,7 @@ use super::super::exit::Exit;
 use super::super::output;
 use super::super::result_facts::ResultFacts;
 use super::super::table::{bytes, counted, grouped, table_below};
-use super::super::watch::Due;
+use super::super::watch::{Due, Key};
 use crate::drive::StatusWord;
 use crate::fuse::shell_quoted;
 
@@ -113,11 +114,15 @@ pub(super) fn check_not_empty(all: &[Built], file: &Path) -> Result<()> {
 }
 
 /// Prints what was built: a table of all that is not as it was before, with `quiet` of the failures alone, and the reasons;
-/// or with `--json` a line for each.
-pub(super) fn print(all: &[Built], quiet: bool) {
+/// or with `--json` a line for each that has none yet.
+pub(super) fn print(all: &[Built], printed: &BTreeSet<Key>, quiet: bool) {
     if output::is_json() {
         output::is_list();
-        all.iter().for_each(print_line);
+        let has_line =
+            |built: &&Built| printed.contains(&(built.model.clone(), built.preset.clone()));
+        all.iter()
+            .filter(|built| !has_line(built))
+            .for_each(print_line);
         return;
     }
     let head = [
@@ -230,9 +235,10 @@ fn summary(all: &[Built]) -> String {
     )
 }
 
-fn print_line(built: &Built) {
+/// The line of a result with `--json`.
+pub(super) fn print_line(built: &Built) {
     let facts = built.facts.clone().unwrap_or_default();
-    let codes: std::collections::BTreeSet<&str> = facts
+    let codes: BTreeSet<&str> = facts
         .warnings
         .iter()
         .map(|line| WarningKind::of_line(line).name())

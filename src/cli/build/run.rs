@@ -24,7 +24,7 @@ use super::super::watch_engine::EngineTurns;
 use super::args::BuildArgs;
 use super::build_file::BuildFile;
 use super::publish::{Publisher, has_exports};
-use super::report::{Built, BuiltState};
+use super::report::{Built, BuiltState, print_line};
 use crate::durable::DirLock;
 use crate::fuse::shell_quoted;
 
@@ -45,12 +45,16 @@ struct Build<'a> {
     new_texts: usize,
     /// Why results that were made could not be moved to their names.
     not_published: BTreeMap<Key, String>,
+    /// Those whose line of `--json` is printed.
+    printed: BTreeSet<Key>,
     _lock: DirLock,
 }
 
 /// What came of a build.
 pub(super) struct BuildEnd {
     pub(super) built: Vec<Built>,
+    /// Those of `built` whose line of `--json` is printed.
+    pub(super) printed: BTreeSet<Key>,
     pub(super) doubles: Vec<Double>,
     /// How many it has cost, if a drive did the work.
     pub(super) points: Option<usize>,
@@ -82,6 +86,7 @@ pub(super) fn build(args: &BuildArgs) -> Result<BuildEnd> {
     }
     Ok(BuildEnd {
         built,
+        printed: build.printed,
         // They are a hint: a drive that is gone by now does not undo the build.
         doubles: back.doubles().unwrap_or_default(),
         points,
@@ -228,6 +233,7 @@ impl<'a> Build<'a> {
             made: BTreeSet::new(),
             new_texts: 0,
             not_published: BTreeMap::new(),
+            printed: BTreeSet::new(),
             _lock: lock,
         })
     }
@@ -329,18 +335,20 @@ impl<'a> Build<'a> {
         };
         let folder = self.file.name.folder(&source.stem, preset);
         match self.publisher.publish(&key, &results, &folder) {
-            Ok(()) if self.publisher.is_current(&key) => self.show(&key),
+            Ok(()) if self.publisher.is_current(&key) => self.show(queue, source, key),
             Ok(()) => {}
             Err(error) => drop(self.not_published.insert(key, sentence(&error))),
         }
     }
 
-    fn show(&self, key: &Key) {
-        if self.args.quiet || output::is_json() {
-            return;
-        }
-        for file in self.publisher.files(key) {
-            println!("{} → {}", key.0, shell_quoted(&self.file.out.join(file)));
+    fn show(&mut self, queue: &Queue, source: &Source, key: Key) {
+        if output::is_json() {
+            print_line(&self.outcome(queue, source, &key.1));
+            self.printed.insert(key);
+        } else if !self.args.quiet {
+            for file in self.publisher.files(&key) {
+                println!("{} → {}", key.0, shell_quoted(&self.file.out.join(file)));
+            }
         }
     }
 
@@ -348,15 +356,13 @@ impl<'a> Build<'a> {
     fn outcomes(&self, queue: &Queue) -> Vec<Built> {
         let mut all = Vec::new();
         for source in queue.sources() {
-            for label in self.file.presets.keys() {
-                let budget = budget_of(&self.file, self.args, label);
-                all.push(self.outcome(queue, source, label, &budget));
-            }
+            let labels = self.file.presets.keys();
+            all.extend(labels.map(|label| self.outcome(queue, source, label)));
         }
         all
     }
 
-    fn outcome(&self, queue: &Queue, source: &Source, preset: &str, budget: &Budget) -> Built {
+    fn outcome(&self, queue: &Queue, source: &Source, preset: &str) -> Built {
         let key = (source.entry.clone(), preset.to_owned());
         let results = queue.results_of(source, preset);
         let facts = results.as_deref().and_then(ResultFacts::of_folder);
@@ -370,6 +376,7 @@ impl<'a> Build<'a> {
                 (BuiltState::Failed, vec![why.to_owned()])
             }
             (None, Some(_)) => {
+                let budget = budget_of(&self.file, self.args, preset);
                 let exceeded = budget.exceeded_by(&facts.clone().unwrap_or_default());
                 let state = match (exceeded.is_empty(), self.made.contains(&key)) {
                     (false, _) => BuiltState::OverBudget,
@@ -379,16 +386,16 @@ impl<'a> Build<'a> {
                 (state, exceeded)
             }
         };
+        // What lies under its name is of an earlier state of the model.
+        let (files, facts) = match state {
+            BuiltState::Failed => (Vec::new(), None),
+            _ => (self.publisher.files(&key), facts),
+        };
         Built {
             model: source.entry.clone(),
             preset: preset.to_owned(),
             state,
-            files: self
-                .publisher
-                .files(&key)
-                .iter()
-                .map(|it| self.file.out.join(it))
-                .collect(),
+            files: files.iter().map(|it| self.file.out.join(it)).collect(),
             facts,
             reasons,
             due: None,
