@@ -200,19 +200,22 @@ await step('dropped files are grouped by what each model refers to, and the grou
     'a.bin': 'x', 'b.obj': 'mtllib b.mtl', 'b.mtl': 'map_Kd -s 1 1 1 wood.png', 'wood.png': 'x', 'c.glb': '', 'licence.txt': 'x',
   };
   const planned = await page.evaluate(async (texts) => {
-    const { moved, plan } = await import(new URL('page/scripts/upload_plan.js', location.href).href);
+    const { moved, movedAgain, plan } = await import(new URL('page/scripts/upload_plan.js', location.href).href);
     const { formats } = await (await fetch('page/facts.json')).json();
     const dropped = (above) => Object.entries(texts).map(([name, text]) => ({ path: above + name, file: new File([text], name) }));
     const shown = (plans) => plans.map(({ name, files, isLeftOver }) => `${isLeftOver ? '-' : name}: ${files.map((one) => one.path).join(' ')}`);
     const loose = await plan(dropped(''), formats);
     const left = loose.at(-1);
     const changed = moved(loose, left.files[0], left, loose[0], formats);
-    return { loose: shown(loose), folder: shown(await plan(dropped('set/'), formats)), changed: shown(changed) };
+    const more = await plan([...dropped(''), { path: 'd.glb', file: new File([''], 'd.glb') }], formats);
+    const again = movedAgain(more, new Map([['licence.txt', 'a.gltf'], ['wood.png', 'none'], ['gone.png', 'own']]), formats);
+    return { loose: shown(loose), folder: shown(await plan(dropped('set/'), formats)), changed: shown(changed), again: shown(again) };
   }, texts);
   const groups = ['a: a.gltf a.bin wood.png', 'b: b.obj b.mtl wood.png', 'c: c.glb'];
   assert.deepEqual(planned.loose, [...groups, '-: licence.txt']);
   assert.deepEqual(planned.folder, planned.loose);
   assert.deepEqual(planned.changed, [`${groups[0]} licence.txt`, ...groups.slice(1)]);
+  assert.deepEqual(planned.again, ['a: a.gltf a.bin licence.txt', groups[1], groups[2], 'd: d.glb', '-: wood.png']);
 });
 
 await step('what the drive would not send is refused with its sentence, unless it is wanted', async () => {
@@ -249,7 +252,12 @@ await step('a folder of files is uploaded as one model', async () => {
   await dialog.getByLabel('Name').fill('Oak chair');
   assert.match(await dialog.textContent(), new RegExp(`${files.length} files.*model chair\\.gltf`));
   await dialog.getByRole('button', { name: 'Upload' }).click();
-  await page.getByRole('region', { name: 'Uploads' }).getByText(/^Uploaded,/).waitFor();
+  const uploads = page.getByRole('region', { name: 'Uploads' });
+  await uploads.getByText(/^Uploaded,/).waitFor();
+  await uploads.getByRole('button', { name: 'Hide' }).click();
+  await uploads.getByText(/^Uploaded,/).waitFor({ state: 'hidden' });
+  await uploads.getByRole('button', { name: 'Show', exact: true }).click();
+  await uploads.getByText(/^Uploaded,/).waitFor();
   await page.getByRole('link', { name: /Oak chair/ }).waitFor();
 });
 
@@ -277,6 +285,9 @@ await step('a file is dropped; its name is text, whatever it says', async () => 
 await step('a model is optimized with a preset of the factory', async () => {
   await page.getByRole('link', { name: /Oak chair/ }).click();
   await heading('Oak chair');
+  await page.getByRole('button', { name: 'Embed' }).click();
+  await page.getByText('A viewer needs a glb. Optimize the model first.').waitFor();
+  await page.getByRole('button', { name: 'Dismiss' }).click();
   await page.getByText('Triangles', { exact: true }).waitFor();
   await page.getByLabel('New tag').fill(HOSTILE);
   await page.keyboard.press('Enter');
@@ -472,6 +483,11 @@ await step('unsaved changes ask before they are left, and are there again', asyn
   await page.getByRole('link', { name: 'Shop', exact: true }).click();
   await page.getByText('that were not saved are here again').waitFor();
   assert.equal(await page.getByLabel('Description').inputValue(), 'for the window');
+  // Only looked at, they stay without a question.
+  await place('Models');
+  await heading('Models');
+  await place('Presets');
+  await page.getByRole('link', { name: 'Shop', exact: true }).click();
   await page.getByRole('button', { name: 'Discard them' }).click();
   await page.waitForFunction(() => !document.querySelector('.restored'));
   assert.equal(await page.getByLabel('Description').inputValue(), '');

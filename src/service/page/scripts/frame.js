@@ -66,7 +66,8 @@ async function keepUsage(place) {
 
 async function signOut() {
   const isLost = holdsBack() || hasDrafts();
-  if (!(await mayLeave(isLost ? 'Changes of presets that are not saved are removed from this browser, those of other tabs too.' : null))) return;
+  const sentence = isLost ? 'Changes of presets that are not saved are removed from this browser, those of other tabs too.' : null;
+  if (!(await mayLeave(sentence, { title: 'Sign out without saving?', action: 'Sign out' }))) return;
   if (session()?.isOwn) await remove(`user/tokens/${tokenId()}`).catch(() => {});
   endSession();
   forgetDrafts();

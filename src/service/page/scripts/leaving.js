@@ -19,11 +19,11 @@ export function holdBack(what, signal) {
  * Whether the view may be left now. While the question is open, another wish to leave does not open it again.
  * @param {string|null|undefined} sentence what would be lost
  */
-export async function mayLeave(sentence = unsaved?.()) {
+export async function mayLeave(sentence = unsaved?.(), words = { title: 'Leave without saving?', action: 'Leave' }) {
   if (!sentence) return true;
   if (isAsking) return false;
   isAsking = true;
-  const sure = await ask({ title: 'Leave without saving?', danger: true, action: 'Leave', body: h('p', {}, sentence) });
+  const sure = await ask({ ...words, danger: true, body: h('p', {}, sentence) });
   isAsking = false;
   if (sure === null) return false;
   unsaved = null;

@@ -1,5 +1,5 @@
 // One uploaded model: its pictures and content, its results, and what can be done with it.
-import { download, get, getIfThere, post, put, remove, text } from './api.js';
+import { Problem, download, get, getIfThere, post, put, remove, text } from './api.js';
 import { KeyedList, badge, picture, progress } from './cards.js';
 import { fill, h, refill } from './dom.js';
 import { ago, assetState, bytes, counted, exact, number, shownName } from './format.js';
@@ -84,13 +84,16 @@ function showHead(head, asset, named) {
   const state = assetState(asset);
   const isReady = state.kind === 'good';
   const isGlb = asset.format === 'glb';
-  const button = (symbol, label, action, { kind = 'button', disabled = !isReady, title = null } = {}) => h(kind, { type: 'button', disabled, title,
+  const button = (symbol, label, action, { kind = 'button', disabled = !isReady } = {}) => h(kind, { type: 'button', disabled,
     onclick: (event) => attempt(event.currentTarget, action) }, icon(symbol, 18), h('span', {}, label));
   fill(head,
     h('div.title', {}, h('a.up', { href: '#/models' }, icon('back', 16), 'Models'), h('h1', {}, shownName(named.name)), isReady ? null : badge(state), replacedBadge(named)),
     h('div.row.wrap', {},
       button('spark', 'Optimize', () => optimize(asset), { kind: 'button.primary' }),
-      button('embeds', 'Embed', () => createEmbed({ asset }), { disabled: !isReady || !isGlb, title: isGlb ? null : 'A viewer needs a glb. Optimize the model first.' }),
+      button('embeds', 'Embed', () => {
+        if (!isGlb) throw new Problem('A viewer needs a glb. Optimize the model first.');
+        return createEmbed({ asset });
+      }),
       button('file', 'Convert', () => convert(asset)),
       linkButton(named.name),
       button('trash', 'Delete', () => deleteModel(named), { disabled: false })));

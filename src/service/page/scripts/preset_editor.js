@@ -45,6 +45,8 @@ export async function presetEditor({ place, life, id, query }) {
   const now = () => ({ name: name.value, description: description.value, rule: rule.value(), config, text: textProblem.textContent ? text.value : undefined });
   const asLoaded = JSON.stringify({ ...loaded, rule: filenameFields(loaded.rule, isFixed).value() });
   const isChanged = () => !isFixed && JSON.stringify(now()) !== asLoaded;
+  /** Whether something was changed here: an older draft that is only looked at can be left. */
+  let isTouched = false;
   let checked = 0;
   /** Says what the service would refuse, when nothing was typed for a moment. */
   const check = async () => {
@@ -58,6 +60,7 @@ export async function presetEditor({ place, life, id, query }) {
     mark(form.element, errors);
   };
   const touched = () => {
+    isTouched = true;
     fill(failure);
     fill(refusal);
     check();
@@ -93,7 +96,7 @@ export async function presetEditor({ place, life, id, query }) {
     return structuredClone(config);
   };
   const tries = preview({ config: sendable, signal: life.signal });
-  if (!isFixed) holdBack(() => (isChanged() ? 'The preset has changes that are not saved. They stay in this browser, and are there when you open the preset here again.' : null), life.signal);
+  if (!isFixed) holdBack(() => (isTouched && isChanged() ? 'The preset has changes that are not saved. They stay in this browser, and are there when you open the preset here again.' : null), life.signal);
   const save = async () => {
     fill(failure);
     clearMarks(form.element);

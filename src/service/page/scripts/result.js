@@ -1,5 +1,5 @@
 // One optimized model beside its source: pictures, numbers, files, and what can be done with it.
-import { get, getIfThere, remove } from './api.js';
+import { Problem, get, getIfThere, remove } from './api.js';
 import { badge, progress } from './cards.js';
 import { comparison } from './compare.js';
 import { fill, h, refill } from './dom.js';
@@ -57,14 +57,17 @@ function showHead(head, rapid, source) {
   const state = rapidState(rapid);
   const canEmbed = Boolean(rapid.downloads.glb);
   const hasFiles = Object.keys(rapid.downloads.all ?? {}).length > 0;
-  const button = (symbol, label, action, { kind = 'button', disabled = false, title = null } = {}) => h(kind, { type: 'button', disabled, title,
+  const button = (symbol, label, action, { kind = 'button', disabled = false } = {}) => h(kind, { type: 'button', disabled,
     onclick: (event) => attempt(event.currentTarget, action) }, icon(symbol, 18), h('span', {}, label));
   fill(head,
     h('div.title', {}, h('a.up', { href: source ? `#/models/${source.id}` : '#/results' }, icon('back', 16), source?.name ?? 'Results'),
       h('h1', {}, titleOf(rapid)), state.kind === 'good' ? staleBadge(rapid) : badge(state)),
     h('div.row.wrap', {},
       button('download', 'Download', () => downloadResults([rapid]), { kind: 'button.primary', disabled: !hasFiles }),
-      button('embeds', 'Embed', () => createEmbed({ rapid }), { disabled: !canEmbed, title: canEmbed ? null : 'A viewer needs a glb among the files.' }),
+      button('embeds', 'Embed', () => {
+        if (!canEmbed) throw new Problem('A viewer needs a glb among the files. Use a preset that exports one.');
+        return createEmbed({ rapid });
+      }),
       button('presets', 'Settings', () => showSettings(rapid, titleOf(rapid))),
       linkButton(resultName(rapid)),
       button('trash', 'Delete', () => deleteResult(rapid))));

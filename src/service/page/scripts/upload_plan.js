@@ -93,6 +93,20 @@ export function moved(planned, one, from, to, formats) {
   return next.filter((group) => group.files.length > 0);
 }
 
+/**
+ * The plan after the same files were moved again: to the models with these main files, to one of their own, or out.
+ * @param {Map<string, string>} moves by the path of the file
+ */
+export function movedAgain(planned, moves, formats) {
+  for (const [path, to] of moves) {
+    const from = planned.find(({ files }) => files.some((one) => one.path === path));
+    const target = ['own', 'none'].includes(to) ? to : planned.find(({ main }) => main === to);
+    if (!from || !target || target === from || (to === 'own' && from.files.length === 1)) continue;
+    planned = moved(planned, from.files.find((one) => one.path === path), from, target, formats);
+  }
+  return planned;
+}
+
 export const formatOf = ({ path }, formats) => formats.read.find((format) => format.extension === extension(path));
 
 /** The file that the service takes for the model, by its rules: no CAD file if there is another, then the nearest to the top, the better format, the largest. */

@@ -10,7 +10,7 @@ import { ask } from './notices.js';
 import { onReach } from './reach.js';
 import { Transfer } from './transfer.js';
 import { problemsOf } from './upload_check.js';
-import { moved, plan, whole } from './upload_plan.js';
+import { moved, movedAgain, plan, whole } from './upload_plan.js';
 import { humanSize } from './wholeness.js';
 import { leftOutOf } from './zip_models.js';
 
@@ -38,7 +38,10 @@ export async function review(files) {
   let planned = await plan(files, formats);
   let apart = planned;
   const list = h('ul.planned');
+  /** Where files were moved by hand, by their paths; for files that come later. */
+  const moves = new Map();
   const move = (one, from, to) => {
+    moves.set(one.path, to.main ?? to);
     apart = moved(planned, one, from, to, formats);
     planned = apart;
     show();
@@ -72,6 +75,7 @@ export async function review(files) {
     const before = new Map(planned.filter(({ main }) => main).map((one) => [one.main, one.name]));
     apart = await plan(files, formats);
     for (const one of apart) one.name = before.get(one.main) ?? one.name;
+    apart = movedAgain(apart, moves, formats);
     planned = isTogether ? [whole(planned[0].name, files, formats)] : apart;
     showTogether();
     const choice = together.querySelector('input');
@@ -194,7 +198,13 @@ function update() {
   const open = transfers.filter(({ state }) => state === 'waiting' || state === 'sending');
   onbeforeunload = open.length ? (event) => event.preventDefault() : null;
   if (!panel.firstChild) {
-    fill(panel, h('header', {}, h('h2', {}), h('button.quiet.icon-only', { type: 'button', 'aria-label': 'Clear finished uploads', onclick: clear }, icon('close', 18))), h('ul'));
+    const list = h('ul', { id: 'uploads-list' });
+    const fold = h('button.quiet.small', { type: 'button', 'aria-controls': list.id, 'aria-expanded': 'true', onclick: () => {
+      list.hidden = !list.hidden;
+      fold.setAttribute('aria-expanded', String(!list.hidden));
+      fold.textContent = list.hidden ? 'Show' : 'Hide';
+    } }, 'Hide');
+    fill(panel, h('header', {}, h('h2', {}), fold, h('button.quiet.icon-only', { type: 'button', 'aria-label': 'Clear finished uploads', onclick: clear }, icon('close', 18))), list);
   }
   const title = open.length ? `Uploading ${counted(open.length, 'model')}` : 'Uploads';
   const heading = panel.querySelector('h2');
