@@ -27,7 +27,7 @@ pub enum DurableError {
         /// The effective uid of this process.
         user: u32,
     },
-    #[error("{} is in use by {}; unmount that drive or stop that process, then try again", path.display(), holder(*pid))]
+    #[error("{} is in use by {}; stop it (a drive: unmount it), then try again", path.display(), holder(*pid))]
     Locked {
         path: PathBuf,
         /// The holder, if the lock file contains its pid.
