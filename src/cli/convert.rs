@@ -21,6 +21,7 @@ use super::mounted::{self, MountedDrive, command_at, explain_at, has_drive_ended
 use super::output;
 use super::progress::{Progress, Task};
 use super::settings::Span;
+use super::unanswered;
 use present::Plan;
 use request::{Request, Stage};
 
@@ -61,6 +62,7 @@ pub(super) struct ConvertArgs {
 }
 
 pub(super) fn run(args: &ConvertArgs) -> Result<Exit> {
+    let _ends = unanswered::end_after(args.timeout);
     let paths = given_paths::all(std::slice::from_ref(&args.path), args.form)?;
     match paths.as_slice() {
         [path] if *path == args.path => output::about(Some(path), convert(args, path, args.quiet)),

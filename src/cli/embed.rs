@@ -22,6 +22,7 @@ use super::files::is_json;
 use super::mounted::{self, MountedDrive, POLL_PERIOD, explain_at};
 use super::output;
 use super::settings::Span;
+use super::unanswered;
 use super::wait::{self, State};
 
 /// The text that this command makes an embed with, and the link beside it once the embed is there.
@@ -57,6 +58,7 @@ struct OneEmbed<'a> {
 }
 
 pub(super) fn run(args: &EmbedArgs) -> Result<Exit> {
+    let _ends = unanswered::end_after(args.timeout);
     let mut exit = Exit::Done;
     for path in &args.paths {
         let asked = OneEmbed {

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::exit::TimedOut;
+use super::settings::Span;
 use super::{mount_source, output};
 use crate::fuse::{self, shell_quoted};
 use crate::locks::Locked as _;
@@ -66,20 +67,24 @@ pub(super) fn watch_drive(root: &Path) {
     }
 }
 
-/// Ends the process with exit code 3 if what is returned is not dropped within `timeout` and some seconds more: a call to a drive
-/// that does not answer has no end of its own.
-pub(super) fn end_after(timeout: Duration) -> mpsc::Sender<()> {
+/// Ends the process with exit code 3 if a drive that it uses does not answer when `timeout` and some seconds more are over, or
+/// later: a call to such a drive has no end of its own. This holds until what is returned is dropped.
+pub(super) fn end_after(timeout: Option<Span>) -> Option<mpsc::Sender<()>> {
+    let mut pause = timeout?.0.saturating_add(GRACE);
     let (ended, has_ended) = mpsc::channel();
     // Without a thread the command works, and may wait for longer.
     let _ = thread::Builder::new().spawn(move || {
-        let limit = timeout.saturating_add(GRACE);
-        if has_ended.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
-            let late = TimedOut("timed out because the drive does not answer".to_owned());
-            let exit = output::failed(None, &late.into());
-            std::process::exit(exit.code().into());
+        while has_ended.recv_timeout(pause) == Err(mpsc::RecvTimeoutError::Timeout) {
+            let roots = WATCHED.locked().clone();
+            if !roots.iter().all(|root| answers(root)) {
+                let late = TimedOut("timed out because the drive does not answer".to_owned());
+                let exit = output::failed(None, &late.into());
+                std::process::exit(exit.code().into());
+            }
+            pause = PAUSES.0;
         }
     });
-    ended
+    Some(ended)
 }
 
 fn ask_again_and_again(root: &Path) {

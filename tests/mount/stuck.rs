@@ -216,7 +216,7 @@ impl Drop for Stopped {
 fn a_command_says_that_the_drive_does_not_answer_once_and_goes_on_when_it_does() {
     needs_fuse!();
     let fixture = Fixture::new();
-    fixture.add_chair();
+    let source = fixture.add_chair();
     let spawn = |args: &[&str]| {
         Command::new(ASSETFS)
             .args(args)
@@ -229,15 +229,27 @@ fn a_command_says_that_the_drive_does_not_answer_once_and_goes_on_when_it_does()
     let stopped = Stopped::now(&fixture);
     let mut waiting = spawn(&["list"]);
     let quiet = spawn(&["wait", "--quiet"]);
-    // Its time limit holds, too.
-    let limited = spawn(&["wait", "--timeout", "1s"]);
-    let limited = limited.wait_with_output().unwrap();
-    assert_eq!(limited.status.code(), Some(3));
-    let why = String::from_utf8_lossy(&limited.stderr).into_owned();
-    assert!(
-        why.contains("timed out because the drive does not answer"),
-        "{why}"
-    );
+    // A time limit holds, too.
+    let limited = |args: &[&Path]| {
+        let mut limited = Command::new(ASSETFS);
+        limited.args(args).arg("--timeout=1s");
+        limited.stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let (root, chair) = (fixture.root(), fixture.path("rawmodels/chair"));
+    let all = [
+        limited(&["wait".as_ref(), &root]),
+        limited(&["sync".as_ref(), &source, &root]),
+        limited(&["replace".as_ref(), &source, &chair]),
+        limited(&["embed".as_ref(), &chair]),
+        limited(&["convert".as_ref(), &chair, "obj".as_ref()]),
+    ];
+    for limited in all {
+        let limited = limited.wait_with_output().unwrap();
+        let why = String::from_utf8_lossy(&limited.stderr).into_owned();
+        assert_eq!(limited.status.code(), Some(3), "{why}");
+        let late = "timed out because the drive does not answer";
+        assert!(why.contains(late), "{why}");
+    }
     let mut said = String::new();
     let mut lines = BufReader::new(waiting.stderr.take().unwrap());
     lines.read_line(&mut said).unwrap();

@@ -25,6 +25,7 @@ use super::models_of_folder::NewFiles;
 use super::mounted::{self, MountedDrive, own_target};
 use super::output;
 use super::settings::Span;
+use super::unanswered;
 use crate::drive::{StatusWord, ends_in_id};
 use crate::fuse::shell_quoted;
 
@@ -104,6 +105,7 @@ impl ReplaceOptions {
 }
 
 pub(super) fn run(args: &ReplaceArgs) -> Result<Exit> {
+    let _ends = unanswered::end_after(args.timeout);
     let replacement = Replacement::of(args)?;
     let ended = replacement.replace()?;
     replacement.report(&ended)?;

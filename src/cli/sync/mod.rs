@@ -27,6 +27,7 @@ use super::progress::Progress;
 use super::removal_limit::{self, RemovalRefused};
 use super::settings::Span;
 use super::table::counted;
+use super::unanswered;
 use crate::drive::{MountStatus, StatusWord};
 use crate::fuse::shell_quoted;
 
@@ -72,6 +73,7 @@ pub(super) struct SyncArgs {
 }
 
 pub(super) fn run(args: &SyncArgs) -> Result<Exit> {
+    let _ends = unanswered::end_after(args.timeout);
     let sync = Sync::of(args)?;
     let mut plan = SyncPlan::of(&sync.dir, &sync.drive)?;
     if args.delete {

@@ -57,7 +57,7 @@ pub(super) fn run(args: &WaitArgs) -> Result<Exit> {
 }
 
 fn wait_and_report(args: &WaitArgs) -> Result<Exit> {
-    let _ends = args.timeout.map(|limit| unanswered::end_after(limit.0));
+    let _ends = unanswered::end_after(args.timeout);
     check_has_results(args)?;
     let targets = match args.paths.as_slice() {
         [] => {
