@@ -125,6 +125,7 @@ const ENGINE: &[&[&str]] = &[
         "intake",
         "keyframes",
         "library_memory",
+        "process_memory",
         "unwrap",
     ],
     &["scene"],

@@ -13,7 +13,7 @@ use crate::given_files;
 use crate::outbox::ContentHasher;
 
 /// Bytes in one read.
-const PART_BYTES: usize = 1 << 20;
+const PART_BYTES: u64 = 1 << 20;
 
 /// True for the name of a text of a job or preset on a drive.
 pub(super) fn is_json(path: &Path) -> bool {
@@ -165,7 +165,11 @@ pub(super) fn read_parts(
     path: &Path,
     mut take: impl FnMut(&[u8]) -> bool,
 ) -> Result<()> {
-    let mut part = vec![0; PART_BYTES];
+    // To clear a whole part takes longer than to read a small file.
+    let mut part = match file.metadata().map_or(0, |it| it.len()) {
+        size @ 1..PART_BYTES => vec![0; size as usize],
+        _ => vec![0; PART_BYTES as usize],
+    };
     loop {
         interrupts::check()?;
         match file.read(&mut part) {

@@ -92,4 +92,5 @@ mod caught;
 mod error;
 mod keyframes;
 mod manipulate;
+mod process_memory;
 mod unwrap;

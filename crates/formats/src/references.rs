@@ -103,9 +103,10 @@ fn glb(from: &str, mut file: &File) -> io::Result<References> {
         return Ok(References::default());
     }
     let len = u32::from_le_bytes(head[12..16].try_into().expect("four bytes"));
-    let mut text = Vec::new();
-    file.take(u64::from(len).min(JSON_MAX_BYTES))
-        .read_to_end(&mut text)?;
+    let len = u64::from(len).min(JSON_MAX_BYTES);
+    // Many small files are read one after the other, each with as few calls as possible.
+    let mut text = Vec::with_capacity(len.min(64 << 10) as usize);
+    file.take(len).read_to_end(&mut text)?;
     Ok(document(from, &text))
 }
 

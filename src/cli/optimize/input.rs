@@ -71,23 +71,24 @@ impl Model {
         })
     }
 
-    /// Leaves out the files whose links lead outside of `folder` (a path without symbolic links).
+    /// Leaves out the files whose links lead outside of `folder`. Like the folder of the model, it is a path without symbolic links.
     ///
     /// # Errors
     /// If the model itself is outside.
     pub(in crate::cli) fn within(mut self, folder: &Path) -> Result<Model> {
-        let is_within = |path: &Path| {
-            let whole = fs::canonicalize(path);
-            whole.is_ok_and(|path| path.starts_with(folder))
-        };
-        if !is_within(&self.dir) {
+        if !self.dir.starts_with(folder) {
             bail!(
                 "{} is a link that leads out of {}",
                 self.shown,
                 folder.display()
             );
         }
-        self.files.retain(|file| is_within(&self.dir.join(file)));
+        // Folders of the model that are links were not looked into.
+        let is_within = |path: PathBuf| {
+            !path.is_symlink()
+                || fs::canonicalize(path).is_ok_and(|whole| whole.starts_with(folder))
+        };
+        self.files.retain(|file| is_within(self.dir.join(file)));
         Ok(self)
     }
 }

@@ -197,18 +197,12 @@ async fn watch(args: &WatchArgs, queue: &mut Queue) -> Result<Exit> {
     Interrupts::new()?.cancel(&stop);
     end_late(&stop);
     let (changed, mut changes) = mpsc::channel(1);
-    let out = queue.out().to_owned();
-    let mut watcher = notify::recommended_watcher(move |event| {
-        if is_change(&event, &out) {
-            // One waiting message is enough: the whole folder is looked at.
-            let _ = changed.try_send(());
-        }
-    })?;
-    let watched = watcher.watch(queue.dir(), RecursiveMode::Recursive);
-    if let Err(error) = &watched {
-        tracing::warn!(%error, "changes are not reported; the folder is read every 10 s");
-    }
-    let rescan = match watched.is_ok() && file_system::is_local(queue.dir()) {
+    // A run with an end looks at the folder again before it ends.
+    let watcher = match args.once {
+        true => None,
+        false => report_changes(queue, changed)?,
+    };
+    let rescan = match watcher.is_some() && file_system::is_local(queue.dir()) {
         true => RARE_RESCAN_PERIOD,
         false => RESCAN_PERIOD,
     };
@@ -252,6 +246,25 @@ async fn watch(args: &WatchArgs, queue: &mut Queue) -> Result<Exit> {
             () = tokio::time::sleep_until(wake) => {}
         }
     }
+}
+
+/// Has the kernel report changes of the folder; `None` if it cannot.
+fn report_changes(
+    queue: &Queue,
+    changed: mpsc::Sender<()>,
+) -> Result<Option<notify::RecommendedWatcher>> {
+    let out = queue.out().to_owned();
+    let mut watcher = notify::recommended_watcher(move |event| {
+        if is_change(&event, &out) {
+            // One waiting message is enough: the whole folder is looked at.
+            let _ = changed.try_send(());
+        }
+    })?;
+    let watched = watcher.watch(queue.dir(), RecursiveMode::Recursive);
+    if let Err(error) = &watched {
+        tracing::warn!(%error, "changes are not reported; the folder is read every 10 s");
+    }
+    Ok(watched.is_ok().then_some(watcher))
 }
 
 /// Does what is there, then ends. `made` is called with the results that are whole.

@@ -4,6 +4,8 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
+use super::super::process_memory::status_field;
+
 /// Measures the time of each step.
 #[derive(Debug)]
 pub struct Metrics {
@@ -41,19 +43,11 @@ impl Metrics {
             "finishedAt": jiff::Timestamp::now().to_string(),
             "seconds": rounded(self.start.elapsed().as_secs_f64()),
             "stepSeconds": self.laps,
-            "peakMemoryBytes": peak_memory_bytes(),
+            "peakMemoryBytes": status_field("VmHWM"),
         })
     }
 }
 
 fn rounded(seconds: f64) -> f64 {
     (seconds * 1e4).round() / 1e4
-}
-
-/// The peak memory of this process; `None` where the system does not report it.
-fn peak_memory_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    let kibibytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kibibytes * 1024)
 }

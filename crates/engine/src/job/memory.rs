@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::fs;
 use std::path::Path;
 
+use super::super::process_memory::status_field;
 use super::super::scene::{Geometry, Image, Scene};
 use super::super::textures::dimensions;
 use super::task::Pictures;
@@ -97,11 +98,6 @@ fn vertex_bytes(geometry: &Geometry) -> u64 {
 
 /// The address space of this process before it reads a model, with all its threads.
 pub(super) fn of_process() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let kib = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmSize:")?.trim().strip_suffix(" kB"))
-        .and_then(|kib| kib.parse::<u64>().ok());
     let threads = rayon::current_num_threads() as u64;
-    kib.unwrap_or(0) * 1024 + threads * THREAD
+    status_field("VmSize").unwrap_or(0) + threads * THREAD
 }

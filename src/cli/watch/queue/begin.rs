@@ -200,10 +200,8 @@ impl Queue {
         let most = MAX_NAME_BYTES.saturating_sub(preset.len());
         let cut = |name: &'_ str| name[..name.floor_char_boundary(most)].to_owned();
         let (stem, entry) = (cut(&source.stem), cut(&source.entry));
-        let is_free = |name: &String| {
-            !self.settings.out.join(name).exists()
-                && self.records.all().all(|record| record.results != *name)
-        };
+        let is_free =
+            |name: &String| !self.records.has_name(name) && !self.settings.out.join(name).exists();
         let numbered = (2..).map(|number| with_preset(&format!("{entry} {number}")));
         [with_preset(&stem), with_preset(&entry)]
             .into_iter()

@@ -23,7 +23,7 @@ use crate::fuse::shell_quoted;
 const MAX_EVENTS: usize = 256;
 /// How long results wait for others that end soon, so that they are made durable together: during a sync, nothing else can
 /// write to the file system.
-const GATHERING: Duration = Duration::from_millis(25);
+const GATHERING: Duration = Duration::from_millis(100);
 
 impl Queue {
     /// What the work has reported, once it has reported something.

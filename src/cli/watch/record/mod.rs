@@ -8,7 +8,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -104,6 +104,8 @@ pub(super) struct Records {
     /// Number of records in the log.
     in_log: usize,
     known: KnownRecords,
+    /// The names of results that any record has, or had in this run.
+    names: HashSet<String>,
     /// They are known, and go into the log with the next ones.
     not_in_log: Vec<Record>,
     /// Number of paths for unfinished results that were given out.
@@ -136,6 +138,7 @@ impl Records {
             dir,
             log,
             in_log: in_log.len(),
+            names: all_of(&known).map(|it| it.results.clone()).collect(),
             known,
             not_in_log: Vec::new(),
             work_folders: 0,
@@ -148,7 +151,12 @@ impl Records {
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Record> {
-        self.known.values().flat_map(BTreeMap::values)
+        all_of(&self.known)
+    }
+
+    /// Whether results of a record have this name.
+    pub(super) fn has_name(&self, results: &str) -> bool {
+        self.names.contains(results)
     }
 
     /// Keeps a record; durable when this returns.
@@ -197,6 +205,9 @@ impl Records {
 
     /// Knows a record for as long as this process runs: for work that the next run begins again.
     pub(super) fn note(&mut self, record: Record) {
+        if !self.names.contains(&record.results) {
+            self.names.insert(record.results.clone());
+        }
         note(&mut self.known, record);
     }
 
@@ -320,6 +331,10 @@ fn earlier_records(dir: &Path) -> Result<KnownRecords> {
         note(&mut known, record);
     }
     Ok(known)
+}
+
+fn all_of(known: &KnownRecords) -> impl Iterator<Item = &Record> {
+    known.values().flat_map(BTreeMap::values)
 }
 
 fn note(known: &mut KnownRecords, record: Record) {
