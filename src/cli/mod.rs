@@ -53,6 +53,7 @@ mod preset_list;
 mod preset_names;
 mod progress;
 mod question;
+mod record_log;
 mod recover;
 mod removal_limit;
 mod replace;

@@ -15,7 +15,8 @@ use super::super::run_presets::cost_at_most;
 use super::super::watch::{self, DoneBefore, Due, Key};
 use super::args::BuildArgs;
 use super::build_file::BuildFile;
-use super::publish::{Publisher, has_exports};
+use super::publish::has_exports;
+use super::published::PublishedResults;
 use super::report::{self, Built, BuiltState};
 use super::run::{
     DRIVE_COMMAND, FOLDER, budget_of, check_may_prune, check_names, drive_of, folder_of_records,
@@ -25,7 +26,7 @@ use super::run::{
 struct DryBuild<'a> {
     file: BuildFile,
     args: &'a BuildArgs,
-    publisher: Publisher,
+    published: PublishedResults,
     drive: Option<DriveNow>,
 }
 
@@ -48,7 +49,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Exit> {
     };
     file.out = watch::checked_folder_of_results(&file.out, &models, "`out`")?;
     let mut dry = DryBuild {
-        publisher: Publisher::open(&file.out, &file.out.join(FOLDER).join("published"))?,
+        published: PublishedResults::peek(&file.out, &file.out.join(FOLDER))?,
         file,
         args,
         drive,
@@ -161,7 +162,7 @@ impl DryBuild<'_> {
         preset: &ModelPreset,
     ) -> Result<Option<Due>> {
         let due = before.due(source, preset)?;
-        if due.is_some() || self.publisher.is_current(&key(source, preset)) {
+        if due.is_some() || self.published.is_current(&key(source, preset)) {
             return Ok(due);
         }
         let results = before.results_of(source, preset);
@@ -177,7 +178,7 @@ impl DryBuild<'_> {
         let facts = results.as_deref().and_then(ResultFacts::of_folder);
         let budget = budget_of(&self.file, self.args, &preset.label);
         let exceeded = budget.exceeded_by(&facts.clone().unwrap_or_default());
-        let files = self.publisher.files(&key(source, preset));
+        let files = self.published.files(&key(source, preset));
         Built {
             model: source.entry.clone(),
             preset: preset.label.clone(),
@@ -198,14 +199,14 @@ impl DryBuild<'_> {
             .iter()
             .map(|built| (built.model.clone(), built.preset.clone()))
             .collect();
-        let keys = self.publisher.keys();
+        let keys = self.published.keys();
         let gone: Vec<&Key> = keys.iter().filter(|key| !wanted.contains(key)).collect();
         if !self.args.prune {
             say_gone(gone.len(), self.args.quiet);
             return Ok(());
         }
         check_may_prune(gone.len(), keys.len(), all.is_empty(), self.args.max_prune)?;
-        for file in gone.iter().flat_map(|key| self.publisher.files(key)) {
+        for file in gone.iter().flat_map(|key| self.published.files(key)) {
             say_removed(&self.file.out.join(file), true, self.args.quiet);
         }
         Ok(())

@@ -10,6 +10,7 @@ mod build_file;
 mod dry;
 mod output_name;
 mod publish;
+mod published;
 mod report;
 mod run;
 

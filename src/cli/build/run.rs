@@ -23,7 +23,7 @@ use super::super::watch::{self, Back, DriveNames, Key, Queue};
 use super::super::watch_engine::EngineTurns;
 use super::args::BuildArgs;
 use super::build_file::BuildFile;
-use super::publish::{Publisher, has_exports};
+use super::publish::{NewResult, Publisher, has_exports};
 use super::report::{Built, BuiltState, print_line};
 use crate::durable::DirLock;
 use crate::fuse::shell_quoted;
@@ -221,13 +221,12 @@ fn back(args: &BuildArgs, file: &BuildFile, models: &[PathBuf]) -> Result<Back> 
 impl<'a> Build<'a> {
     fn open(args: &'a BuildArgs, file: BuildFile) -> Result<Build<'a>> {
         let folder = file.out.join(FOLDER);
-        let records = folder.join("published");
-        std::fs::create_dir_all(&records)
-            .with_context(|| format!("cannot make {}", records.display()))?;
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make {}", folder.display()))?;
         let lock = DirLock::acquire(&folder)
             .with_context(|| format!("another `assetfs build` writes to {}", file.out.display()))?;
         Ok(Build {
-            publisher: Publisher::open(&file.out, &records)?,
+            publisher: Publisher::open(&file.out, &folder)?,
             file,
             args,
             made: BTreeSet::new(),
@@ -283,13 +282,9 @@ impl<'a> Build<'a> {
         queue.retry_failures()?;
         self.finish_earlier(queue)?;
         let made = |queue: &Queue, keys: &[Key]| -> Result<()> {
-            for key in keys {
-                self.made.insert(key.clone());
-                let source = queue.sources().find(|source| source.entry == key.0);
-                if let Some(source) = source {
-                    self.publish(queue, source, &key.1);
-                }
-            }
+            self.made.extend(keys.iter().cloned());
+            let keys: BTreeSet<&Key> = keys.iter().collect();
+            self.publish(queue, |key| keys.contains(key));
             Ok(())
         };
         watch::work_off(queue, stop, made).await
@@ -298,55 +293,74 @@ impl<'a> Build<'a> {
     /// Moves results of earlier runs that were not moved, and has those made again whose files are missing or were changed.
     fn finish_earlier(&mut self, queue: &mut Queue) -> Result<()> {
         let sources: Vec<Source> = queue.sources().cloned().collect();
+        let mut unmoved = BTreeSet::new();
+        let mut lost = Vec::new();
         for source in &sources {
             for preset in self.labels() {
                 let key = (source.entry.clone(), preset);
-                if self.publisher.is_current(&key) {
+                if self.publisher.results.is_current(&key) {
                     continue;
                 }
-                let Some(results) = queue.results_of(source, &key.1) else {
-                    // The same bytes would otherwise count as done.
-                    queue.forget(&key)?;
-                    continue;
+                let made_in = queue.results_of(source, &key.1);
+                // Without files, they were moved to their names, and removed there when their model was gone.
+                let is_there = match &made_in {
+                    Some(made_in) => self.publisher.results.knows(&key) || has_exports(made_in)?,
+                    None => false,
                 };
-                // Its files were moved to their names, and removed there when its model was gone.
-                if !self.publisher.knows(&key) && !has_exports(&results)? {
-                    queue.forget(&key)?;
-                    continue;
-                }
-                self.publish(queue, source, &key.1);
-                if !self.publisher.is_current(&key) && !self.not_published.contains_key(&key) {
-                    queue.forget(&key)?;
+                match is_there {
+                    true => drop(unmoved.insert(key)),
+                    false => lost.push(key),
                 }
             }
         }
-        Ok(())
+        self.publish(queue, |key| unmoved.contains(key));
+        lost.extend(unmoved.into_iter().filter(|key| {
+            !self.publisher.results.is_current(key) && !self.not_published.contains_key(key)
+        }));
+        // The same bytes would otherwise count as done.
+        lost.iter().try_for_each(|key| queue.forget(key))
     }
 
     fn labels(&self) -> Vec<String> {
         self.file.presets.keys().cloned().collect()
     }
 
-    /// Moves a result to its name. A failure is kept for the report: the next run tries it again.
-    fn publish(&mut self, queue: &Queue, source: &Source, preset: &str) {
-        let key = (source.entry.clone(), preset.to_owned());
-        let Some(results) = queue.results_of(source, preset) else {
-            return;
-        };
-        let folder = self.file.name.folder(&source.stem, preset);
-        match self.publisher.publish(&key, &results, &folder) {
-            Ok(()) if self.publisher.is_current(&key) => self.show(queue, source, key),
-            Ok(()) => {}
-            Err(error) => drop(self.not_published.insert(key, sentence(&error))),
+    /// Moves the results that are meant to their names. A failure is kept for the report: the next run tries it again.
+    fn publish(&mut self, queue: &Queue, is_meant: impl Fn(&Key) -> bool) {
+        let mut all = Vec::new();
+        for source in queue.sources() {
+            for preset in self.labels() {
+                let key = (source.entry.clone(), preset);
+                if is_meant(&key)
+                    && let Some(made_in) = queue.results_of(source, &key.1)
+                {
+                    let folder = self.file.name.folder(&source.stem, &key.1);
+                    all.push(NewResult {
+                        key,
+                        made_in,
+                        folder,
+                    });
+                }
+            }
+        }
+        for (key, ended) in self.publisher.publish(all) {
+            match ended {
+                Ok(()) if self.publisher.results.is_current(&key) => self.show(queue, key),
+                Ok(()) => {}
+                Err(error) => drop(self.not_published.insert(key, sentence(&error))),
+            }
         }
     }
 
-    fn show(&mut self, queue: &Queue, source: &Source, key: Key) {
+    fn show(&mut self, queue: &Queue, key: Key) {
         if output::is_json() {
-            print_line(&self.outcome(queue, source, &key.1));
-            self.printed.insert(key);
+            let source = queue.sources().find(|source| source.entry == key.0);
+            if let Some(source) = source {
+                print_line(&self.outcome(queue, source, &key.1));
+                self.printed.insert(key);
+            }
         } else if !self.args.quiet {
-            for file in self.publisher.files(&key) {
+            for file in self.publisher.results.files(&key) {
                 println!("{} → {}", key.0, shell_quoted(&self.file.out.join(file)));
             }
         }
@@ -389,7 +403,7 @@ impl<'a> Build<'a> {
         // What lies under its name is of an earlier state of the model.
         let (files, facts) = match state {
             BuiltState::Failed => (Vec::new(), None),
-            _ => (self.publisher.files(&key), facts),
+            _ => (self.publisher.results.files(&key), facts),
         };
         Built {
             model: source.entry.clone(),
@@ -408,7 +422,7 @@ impl<'a> Build<'a> {
             .iter()
             .map(|built| (built.model.clone(), built.preset.clone()))
             .collect();
-        let keys = self.publisher.keys();
+        let keys = self.publisher.results.keys();
         let all = keys.len();
         let gone: Vec<Key> = keys
             .into_iter()
@@ -420,7 +434,7 @@ impl<'a> Build<'a> {
         }
         check_may_prune(gone.len(), all, built.is_empty(), self.args.max_prune)?;
         for key in &gone {
-            let files = self.publisher.files(key);
+            let files = self.publisher.results.files(key);
             self.publisher.retract(key)?;
             for file in files {
                 say_removed(&self.file.out.join(file), false, self.args.quiet);

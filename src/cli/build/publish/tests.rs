@@ -49,8 +49,22 @@ impl Place {
 
     fn publish(&mut self, model: &str, files: &[&str]) -> Result<()> {
         let results = self.results(files);
-        self.publisher
-            .publish(&key(model), &results, Path::new("web"))
+        self.publish_from(model, results)
+    }
+
+    fn publish_from(&mut self, model: &str, made_in: PathBuf) -> Result<()> {
+        let mut ended = self.publisher.publish(vec![NewResult {
+            key: key(model),
+            made_in,
+            folder: PathBuf::from("web"),
+        }]);
+        ended.remove(0).1
+    }
+
+    fn put(&mut self, record: Published) -> Result<()> {
+        self.publisher.log.append([&record])?;
+        self.publisher.results.note(record);
+        Ok(())
     }
 }
 
@@ -60,17 +74,17 @@ fn a_new_version_replaces_the_files_of_the_old_one_and_removes_what_it_has_not()
     place
         .publish("chair", &["chair.gltf", "chair.bin", "tex/wood.png"])
         .unwrap();
-    assert!(place.publisher.is_current(&key("chair")));
+    assert!(place.publisher.results.is_current(&key("chair")));
     assert!(place.out("web/tex/wood.png").exists());
     assert!(!place.out("web/before-after.png").exists());
     place.publish("chair", &["chair.glb"]).unwrap();
     assert_eq!(
-        place.publisher.files(&key("chair")),
+        place.publisher.results.files(&key("chair")),
         [PathBuf::from("web/chair.glb")]
     );
     assert!(!place.out("web/chair.bin").exists() && !place.out("web/tex").exists());
     let mut place = place.again();
-    assert!(place.publisher.is_current(&key("chair")));
+    assert!(place.publisher.results.is_current(&key("chair")));
 }
 
 #[test]
@@ -83,17 +97,17 @@ fn a_file_is_changed_if_its_bytes_are_whatever_its_time_says() {
     fs::remove_file(&path).unwrap();
     fs::write(&path, &bytes).unwrap();
     let mut place = place.again();
-    assert!(place.publisher.is_current(&key("chair")));
+    assert!(place.publisher.results.is_current(&key("chair")));
     place.publisher.keep_compared().unwrap();
     let mut place = place.again();
-    let noted = &place.publisher.compared[Path::new("web/chair.glb")];
+    let noted = &place.publisher.results.compared[Path::new("web/chair.glb")];
     assert_eq!(*noted, changed(&fs::metadata(&path).unwrap()));
     // Other bytes of the same length, with the time that the first had.
     let time = fs::metadata(&path).unwrap().modified().unwrap();
     let mut file = fs::File::create(&path).unwrap();
     file.write_all(&bytes.to_ascii_uppercase()).unwrap();
     file.set_modified(time).unwrap();
-    assert!(!place.publisher.is_current(&key("chair")));
+    assert!(!place.publisher.results.is_current(&key("chair")));
     place.publisher.retract(&key("chair")).unwrap();
     assert!(path.exists(), "it is not ours any more");
 }
@@ -102,13 +116,13 @@ fn a_file_is_changed_if_its_bytes_are_whatever_its_time_says() {
 fn a_record_of_an_earlier_version_goes_by_the_time() {
     let mut place = Place::new();
     place.publish("chair", &["chair.glb"]).unwrap();
-    let mut record = place.publisher.known[&key("chair")].clone();
+    let mut record = place.publisher.results.known[&key("chair")].clone();
     record.files[0].hash = None;
-    place.publisher.put(record).unwrap();
+    place.put(record).unwrap();
     let mut place = place.again();
-    assert!(place.publisher.is_current(&key("chair")));
+    assert!(place.publisher.results.is_current(&key("chair")));
     fs::write(place.out("web/chair.glb"), "CHAIR.GLB").unwrap();
-    assert!(!place.publisher.is_current(&key("chair")));
+    assert!(!place.publisher.results.is_current(&key("chair")));
 }
 
 #[test]
@@ -129,13 +143,13 @@ fn a_file_that_is_not_ours_is_never_replaced_nor_removed() {
         .to_string();
     assert!(why.contains("a file of fox (web)"), "{why}");
     fs::write(place.out("web/fox.glb"), "changed by hand").unwrap();
-    assert!(!place.publisher.is_current(&key("fox")));
+    assert!(!place.publisher.results.is_current(&key("fox")));
     place.publisher.retract(&key("fox")).unwrap();
     assert_eq!(
         fs::read(place.out("web/fox.glb")).unwrap(),
         b"changed by hand"
     );
-    assert!(place.again().publisher.keys().is_empty());
+    assert!(place.again().publisher.results.keys().is_empty());
 }
 
 #[test]
@@ -152,25 +166,22 @@ fn a_move_that_was_interrupted_anywhere_is_finished() {
                 .map(of)
                 .collect::<Result<_>>()
                 .unwrap(),
-            old: place.publisher.known[&key("chair")].files.clone(),
+            old: place.publisher.results.known[&key("chair")].files.clone(),
             from: fs::metadata(&results).unwrap().ino(),
-            ..place.publisher.known[&key("chair")].clone()
+            ..place.publisher.results.known[&key("chair")].clone()
         };
         if done > 0 {
-            place.publisher.put(record).unwrap();
+            place.put(record).unwrap();
         }
         for name in ["a.glb", "b.glb"].iter().take(done.saturating_sub(1)) {
             move_file(&results.join(name), &place.out("web").join(name)).unwrap();
         }
         let mut place = place.again();
-        place
-            .publisher
-            .publish(&key("chair"), &results, Path::new("web"))
-            .unwrap();
+        place.publish_from("chair", results).unwrap();
         for name in ["web/a.glb", "web/b.glb"] {
             assert!(place.out(name).exists(), "{name} after a kill at {done}");
         }
-        assert!(place.publisher.is_current(&key("chair")), "{done}");
+        assert!(place.publisher.results.is_current(&key("chair")), "{done}");
         assert!(!place.out("web/old.glb").exists(), "{done}");
     }
 }
@@ -180,4 +191,54 @@ fn a_result_without_files_is_no_result() {
     let mut place = Place::new();
     let why = place.publish("chair", &[]).unwrap_err().to_string();
     assert!(why.contains("has no files"), "{why}");
+}
+
+#[test]
+fn records_of_an_earlier_version_are_taken_into_the_log() {
+    let mut place = Place::new();
+    place.publish("chair", &["chair.glb"]).unwrap();
+    let record = place.publisher.results.known[&key("chair")].clone();
+    let folder = place.publisher.folder.clone();
+    fs::remove_file(folder.join(LOG)).unwrap();
+    let earlier = folder.join(EARLIER_RECORDS);
+    fs::create_dir(&earlier).unwrap();
+    fs::write(earlier.join("1.json"), serde_json::to_vec(&record).unwrap()).unwrap();
+    let peeked = PublishedResults::peek(&place.publisher.results.out, &folder).unwrap();
+    assert_eq!(peeked.known[&key("chair")], record);
+    for _ in 0..2 {
+        place = place.again();
+        assert_eq!(place.publisher.results.known[&key("chair")], record);
+        assert!(!earlier.exists());
+    }
+}
+
+#[test]
+fn what_fails_of_several_results_fails_alone() {
+    let mut place = Place::new();
+    fs::create_dir_all(place.out("web")).unwrap();
+    fs::write(place.out("web/mine.glb"), "mine").unwrap();
+    let all = [
+        ("a", "a.glb"),
+        ("twin", "a.glb"),
+        ("mine", "mine.glb"),
+        ("b", "b.glb"),
+    ];
+    let all = all.map(|(model, file)| NewResult {
+        key: key(model),
+        made_in: place.results(&[file]),
+        folder: PathBuf::from("web"),
+    });
+    let ended = place.publisher.publish(all.into());
+    let failed = ended
+        .iter()
+        .map(|(key, ended)| (key.0.as_str(), ended.is_err()));
+    let failed: Vec<(&str, bool)> = failed.collect();
+    assert_eq!(
+        failed,
+        [("a", false), ("twin", true), ("mine", true), ("b", false)]
+    );
+    assert_eq!(place.publisher.log.count(), 2);
+    let mut place = place.again();
+    assert_eq!(place.publisher.results.keys(), [key("a"), key("b")]);
+    assert!(place.publisher.results.is_current(&key("a")));
 }

@@ -19,9 +19,8 @@ use serde::{Deserialize, Serialize};
 use super::file_system;
 use crate::cli::exit::sentence;
 use crate::cli::files;
-use crate::durable::{
-    AppendLog, DirLock, DurableError, FileSystem, in_parallel, recorder, sync_dir,
-};
+use crate::cli::record_log::RecordLog;
+use crate::durable::{DirLock, FileSystem, in_parallel, recorder, sync_dir};
 
 /// The folder of records and unfinished results, in the folder of the results.
 const FOLDER: &str = ".assetfs-watch";
@@ -29,9 +28,6 @@ const LOG: &str = "records.log";
 /// Where earlier versions had a file for each record. They are taken into the log.
 const EARLIER_RECORDS: &str = "records";
 const MAGIC: [u8; 8] = *b"afswatch";
-/// How many records that do not count any more may be in the log of a running process.
-const MAX_REPLACED: usize = 10_000;
-
 /// From this number of results on, one sync of the file system makes them durable. It waits for what other programs have
 /// written as well, so fewer are synced file by file.
 const MIN_AT_ONCE: usize = 4;
@@ -100,9 +96,7 @@ pub(super) type KnownRecords = BTreeMap<String, BTreeMap<String, Record>>;
 #[derive(Debug)]
 pub(super) struct Records {
     dir: PathBuf,
-    log: AppendLog,
-    /// Number of records in the log.
-    in_log: usize,
+    log: RecordLog,
     known: KnownRecords,
     /// The names of results that any record has, or had in this run.
     names: HashSet<String>,
@@ -130,14 +124,16 @@ impl Records {
             )
         })?;
         let file_system = file_system::is_local(&dir).then(|| FileSystem::of(&dir));
-        let (log, in_log) = open_log(&dir.join(LOG))?;
+        let lost = "models whose records are lost are done again";
+        let (log, in_log) = RecordLog::open(&dir.join(LOG), MAGIC, lost)?;
         let mut known = earlier_records(&dir)?;
-        note_all(&mut known, &in_log, &dir)?;
+        in_log
+            .into_iter()
+            .for_each(|record| note(&mut known, record));
         Ok(Records {
             file_system: file_system.transpose()?,
             dir,
             log,
-            in_log: in_log.len(),
             names: all_of(&known).map(|it| it.results.clone()).collect(),
             known,
             not_in_log: Vec::new(),
@@ -166,14 +162,10 @@ impl Records {
 
     /// Keeps records; durable when this returns.
     fn put_all(&mut self, records: Vec<Record>) -> Result<()> {
-        let lines = lines(self.not_in_log.iter().chain(&records))?;
-        self.log
-            .append_all(&lines)
-            .with_context(|| self.cannot_write())?;
-        self.in_log += lines.len();
+        self.log.append(self.not_in_log.iter().chain(&records))?;
         self.not_in_log.clear();
         records.into_iter().for_each(|record| self.note(record));
-        if self.in_log > self.all().count() + MAX_REPLACED {
+        if self.log.is_long(self.all().count()) {
             self.compact()?;
         }
         Ok(())
@@ -190,17 +182,9 @@ impl Records {
 
     /// Leaves out of the log what does not count any more.
     fn compact(&mut self) -> Result<()> {
-        let lines = lines(self.all())?;
-        self.log
-            .replace_all(&lines)
-            .with_context(|| self.cannot_write())?;
-        self.in_log = lines.len();
+        self.log.replace_all(all_of(&self.known))?;
         self.not_in_log.clear();
         Ok(())
-    }
-
-    fn cannot_write(&self) -> String {
-        format!("cannot write records in {}", self.dir.display())
     }
 
     /// Knows a record for as long as this process runs: for work that the next run begins again.
@@ -230,7 +214,7 @@ impl Records {
         }
         let earlier = self.dir.join(EARLIER_RECORDS);
         let is_earlier = fs::symlink_metadata(&earlier).is_ok();
-        let is_long = self.in_log > self.all().count();
+        let is_long = self.log.count() > self.all().count();
         if !settled.is_empty() {
             // The killed process may have moved them without a sync, so the moves may not be durable yet.
             sync_dir(out)?;
@@ -301,27 +285,11 @@ impl Records {
 pub(super) fn peek(out: &Path) -> Result<KnownRecords> {
     let dir = out.join(FOLDER);
     let mut known = earlier_records(&dir)?;
-    let log = dir.join(LOG);
-    if log.exists() {
-        note_all(&mut known, &AppendLog::salvage(&log)?.records, &dir)?;
-    }
+    let in_log = RecordLog::peek(&dir.join(LOG))?;
+    in_log
+        .into_iter()
+        .for_each(|record| note(&mut known, record));
     Ok(known)
-}
-
-/// Opens the log, and reads it. What is damaged is left out, with a message.
-fn open_log(path: &Path) -> Result<(AppendLog, Vec<Vec<u8>>)> {
-    match AppendLog::open(path, MAGIC) {
-        Err(DurableError::LogDamaged { .. }) => {
-            let found = AppendLog::salvage(path)?;
-            eprintln!(
-                "assetfs: {} was damaged; models whose records are lost are done again",
-                path.display()
-            );
-            let log = AppendLog::create_over(path, MAGIC, &found.records)?;
-            Ok((log, found.records))
-        }
-        found => Ok(found?),
-    }
 }
 
 /// The records that an earlier version has left.
@@ -340,26 +308,6 @@ fn all_of(known: &KnownRecords) -> impl Iterator<Item = &Record> {
 fn note(known: &mut KnownRecords, record: Record) {
     let of_entry = known.entry(record.entry.clone()).or_default();
     of_entry.insert(record.preset.clone(), record);
-}
-
-/// Notes the records of a log, in their order.
-fn note_all(known: &mut KnownRecords, lines: &[Vec<u8>], dir: &Path) -> Result<()> {
-    for line in lines {
-        let record = serde_json::from_slice(line).with_context(|| {
-            format!(
-                "a record in {} cannot be read; a newer version of assetfs wrote it: use that one",
-                dir.join(LOG).display()
-            )
-        })?;
-        note(known, record);
-    }
-    Ok(())
-}
-
-fn lines<'r>(records: impl Iterator<Item = &'r Record>) -> Result<Vec<Vec<u8>>> {
-    records
-        .map(|record| Ok(serde_json::to_vec(record)?))
-        .collect()
 }
 
 /// What became of a move that may have been interrupted; one that was not made is made.
