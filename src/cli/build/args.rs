@@ -55,7 +55,7 @@ pub(in crate::cli) struct BuildArgs {
     /// Write a report as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(super) junit: Option<PathBuf>,
-    /// How many models at a time [default: one for each processor, as far as the memory suffices; with --drive 4]
+    /// How many models at a time [default: one for each processor, as far as the memory suffices; with --drive 4, and 32 small ones]
     #[arg(long, value_name = "N")]
     pub(super) jobs: Option<NonZeroUsize>,
     #[command(flatten)]

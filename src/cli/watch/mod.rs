@@ -84,7 +84,7 @@ pub(super) struct WatchArgs {
     /// How long a model has to be unchanged before it is taken
     #[arg(long, value_name = "TIME", default_value = "2s")]
     settle: Span,
-    /// How many models at a time [default: one for each processor, as far as the memory suffices; with --drive 4]
+    /// How many models at a time [default: one for each processor, as far as the memory suffices; with --drive 4, and 32 small ones]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
     #[command(flatten)]

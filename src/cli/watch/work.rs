@@ -31,8 +31,10 @@ use super::shown::while_shown;
 use crate::drive::StatusWord;
 use crate::fuse::shell_quoted;
 
-/// How many models a drive gets at a time, unless `--jobs` says otherwise.
+/// How many models a drive gets at a time, unless `--jobs` says otherwise. Many small ones, because most of the time of each
+/// passes until the service takes its job and reports the result.
 const DRIVE_JOBS: usize = 4;
+const SMALL_DRIVE_JOBS: usize = 32;
 
 /// How many models are in progress for each worker process, so that it works while the next models are read from disk and
 /// the results of others are made durable. Many small ones, because it does hundreds of them in the time of a few syncs.
@@ -163,10 +165,9 @@ impl Back {
                 small_models: turns.count() * SMALL_MODELS_PER_TURN,
             },
             Back::Drive(_) => {
-                let models = jobs.unwrap_or(DRIVE_JOBS);
                 MaxInProgress {
-                    models,
-                    small_models: models,
+                    models: jobs.unwrap_or(DRIVE_JOBS),
+                    small_models: jobs.unwrap_or(SMALL_DRIVE_JOBS),
                 }
             }
         }
