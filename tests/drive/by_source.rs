@@ -308,6 +308,8 @@ async fn a_result_is_stale_when_the_preset_that_its_text_names_has_changed() {
                 "{line}"
             );
             let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+            let named = (text("preset") == "web").then_some("shop");
+            assert_eq!(line["named_preset"].as_str(), named, "{line}");
             (text("preset"), text("stale"))
         });
         lines.collect()

@@ -246,6 +246,38 @@ fn a_preset_runs_once_for_each_of_many_models() {
     fails(command(&fixture, "run --preset nonsense rawmodels/m0"), 2);
 }
 
+/// A text that names a preset means what the preset is at the time, so its result is not that of a text with the same
+/// configuration.
+#[test]
+fn a_dry_run_counts_a_preset_beside_one_with_its_configuration() {
+    needs_fuse!();
+    let fixture = drive_with(1, &[]);
+    let preset = br#"{"limits":{"faces":{"count":900}}}"#;
+    fs::write(fixture.path("presets/web.json"), preset).unwrap();
+    fs::write(fixture.path("presets/twin.json"), preset).unwrap();
+    let own = fixture.scratch.path().join("own.json");
+    fs::write(&own, preset).unwrap();
+    run(command(&fixture, "run --preset web rawmodels/m0"));
+    fixture.wait("");
+    for preset in [own.to_str().unwrap(), "twin"] {
+        for costs in [1, 0] {
+            let before = results(&fixture);
+            let line = format!("run --preset {preset} rawmodels/m0");
+            let dry = fed(command(&fixture, &format!("{line} --dry-run")), "");
+            let word = if costs == 1 { "point" } else { "points" };
+            let cost = format!("costs {costs} {word}");
+            assert!(
+                text(&dry.stderr).contains(&cost),
+                "{preset}: {}",
+                text(&dry.stderr)
+            );
+            run(command(&fixture, &line));
+            fixture.wait("");
+            assert_eq!(results(&fixture), before + costs, "{preset}");
+        }
+    }
+}
+
 #[test]
 fn only_the_model_files_of_results_can_be_pinned() {
     needs_fuse!();

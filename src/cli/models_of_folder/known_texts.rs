@@ -1,12 +1,14 @@
 //! Which texts of presets have a result in the account. A text that another machine sent is known by its result, although
 //! this machine does not list it in `optimize/`. As in the drive, a result counts if it was made with the same text, or with
-//! the same configuration and without an export name.
+//! the same configuration and without an export name. A text that names a preset and one with its configuration have a result
+//! each, because the first means what the preset is at the time.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::presets::ModelPreset;
 use crate::cli::files;
@@ -20,11 +22,14 @@ use crate::wire::{OptimizerConfig, PresetText};
 pub(in crate::cli) struct KnownTexts {
     /// The checksums of the texts, of all results.
     texts: BTreeSet<(u64, String)>,
-    /// The checksums of the configurations, of the results that did not fail and have no export name.
-    configs: BTreeSet<(u64, String)>,
+    /// The configurations of the results that did not fail and have no export name.
+    configs: BTreeSet<(u64, KnownConfig)>,
     /// The folder with the presets of the account, which a text can name.
     presets: PathBuf,
 }
+
+/// The checksum of a configuration, and the preset that the text names, as JSON.
+type KnownConfig = (String, Option<String>);
 
 /// What is read of a line of the list of results.
 #[derive(Deserialize)]
@@ -33,6 +38,7 @@ struct ResultLine {
     source_id: Option<u64>,
     text_hash: Option<String>,
     config_hash: Option<String>,
+    named_preset: Option<Value>,
     export_name: Option<String>,
 }
 
@@ -52,9 +58,10 @@ impl KnownTexts {
                 .texts
                 .extend(line.text_hash.map(|hash| (source, hash)));
             if line.state != StatusWord::Failed && line.export_name.is_none() {
+                let named = line.named_preset.map(|it| it.to_string());
                 known
                     .configs
-                    .extend(line.config_hash.map(|hash| (source, hash)));
+                    .extend(line.config_hash.map(|hash| (source, (hash, named))));
             }
         }
         known
@@ -66,10 +73,11 @@ impl KnownTexts {
         let Some(id) = id.and_then(|id| id.parse().ok()) else {
             return false;
         };
-        let has = |known: &BTreeSet<_>, hash: Option<String>| {
-            hash.is_some_and(|hash| known.contains(&(id, hash)))
-        };
-        has(&self.texts, preset.text_hash().ok()) || has(&self.configs, self.config_hash(preset))
+        let text = preset.text_hash().ok();
+        let config = self.config_hash(preset);
+        let named = || preset.preset_in_text().map(Value::to_string);
+        text.is_some_and(|hash| self.texts.contains(&(id, hash)))
+            || config.is_some_and(|hash| self.configs.contains(&(id, (hash, named()))))
     }
 
     /// The checksum of the configuration that a preset means now; `None` if the account has no such preset.

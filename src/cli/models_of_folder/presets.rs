@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::on_drive::{self, NAME_DIGITS};
@@ -153,6 +154,12 @@ impl ModelPreset {
     /// The preset of the account that its text names, if it does.
     pub(in crate::cli) fn named(&self) -> Option<&str> {
         self.config.get("preset")?.as_str()
+    }
+
+    /// The same, or its id if the text names it by that.
+    pub(super) fn preset_in_text(&self) -> Option<&Value> {
+        let keys = ["preset", "preset_id"].into_iter();
+        keys.filter_map(|key| self.config.get(key)).next()
     }
 
     /// Its text in a drive.

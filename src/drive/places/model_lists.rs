@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::place::Text;
 use super::stale_jobs::runnable_texts;
@@ -19,7 +20,7 @@ use crate::drive::values::filemap::FileMap;
 use crate::drive::values::known::{KnownAsset, KnownRapid, KnownTag};
 use crate::drive::values::node::{Home, ListingKind};
 use crate::outbox::{DraftInfo, ItemStatus, StatusWord};
-use crate::wire::{AssetId, RapidId, Staleness, Timestamp};
+use crate::wire::{AssetId, NotedPreset, RapidId, Staleness, Timestamp};
 use assetfs_formats::warnings::Warning;
 
 /// Version of the fields; a field keeps its name and meaning within one.
@@ -107,6 +108,8 @@ struct ListedResult {
     text_hash: Option<String>,
     /// The checksum of the configuration that it was made with, by meaning.
     config_hash: Option<String>,
+    /// The preset of the account that its text names, by its name or its id.
+    named_preset: Option<Value>,
     /// The name that the request gave to the exported files, if it gave one.
     export_name: Option<String>,
 }
@@ -384,6 +387,10 @@ fn result(
         updated: row.updated,
         text_hash: row.notes.text,
         config_hash: row.notes.config,
+        named_preset: row.notes.preset.map(|preset| match preset {
+            NotedPreset::Name(name) => name.into(),
+            NotedPreset::Id(id) => id.0.into(),
+        }),
         export_name: row.export_name,
     }
 }
