@@ -55,7 +55,7 @@ pub use jobs::{
 pub use journal::Ticket;
 pub use names::{
     SAVE_START, has_references, is_junk_path, is_never_sent, is_service_folder,
-    model_of_loose_file, service_folder_of,
+    model_of_loose_file, model_of_only_file, service_folder_of,
 };
 pub use presets::{PresetFile, PresetOverlay, PresetState, Presets, SavedPreset};
 pub use recovery::{Recovered, RecoveredFile, holds_unsent, recovered_in};

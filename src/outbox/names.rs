@@ -125,6 +125,12 @@ pub fn model_of_loose_file(name: &str) -> Option<&str> {
     is_self_contained(name).then(|| stem(name))
 }
 
+/// The name of the model that a command makes of this file alone; `None` if it is no model file. Unlike a program that copies
+/// loose files, a command knows that no other file belongs to it.
+pub fn model_of_only_file(name: &str) -> Option<&str> {
+    formats::of_name(name).map(|_| stem(name))
+}
+
 /// True for the path of a file that file managers leave behind, or that is in a folder of such files.
 pub fn is_junk_path(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));

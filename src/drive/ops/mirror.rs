@@ -17,7 +17,7 @@ use crate::drive::places::{Container, Node, refusals};
 use crate::drive::posix::{Caller, process_of};
 use crate::drive::tree::Tree;
 use crate::drive::values::node::{Home, Model, RemoteFolder};
-use crate::outbox::model_of_loose_file;
+use crate::outbox::model_of_only_file;
 
 /// Names of the programs, without what follows the letters (`unison-2.52`).
 const MIRRORS: &[&str] = &["git", "lftp", "openrsync", "rclone", "rsync", "unison"];
@@ -36,7 +36,7 @@ pub enum Mirrored {
 
 /// A process looked for a name in a folder.
 pub fn note_lookup(tree: &Tree, folder: &Node, name: &str, found: Option<&Node>, caller: &Caller) {
-    if !matches!(folder.container(), Some(Container::Drafts)) || model_of_loose_file(name).is_none()
+    if !matches!(folder.container(), Some(Container::Drafts)) || model_of_only_file(name).is_none()
     {
         return;
     }
@@ -121,7 +121,7 @@ async fn loose_file(mount: &Arc<Mount>, home: Home) -> Option<(String, LooseLook
     };
     let mut own = rows.into_iter().filter(|row| is_own_file(&row.node));
     match (own.next(), own.next()) {
-        (Some(only), None) if model_of_loose_file(&only.name) == Some(&name) => {
+        (Some(only), None) if model_of_only_file(&only.name) == Some(&name) => {
             Some((only.name, LooseLookup::Missing))
         }
         _ => None,

@@ -187,7 +187,7 @@ impl Draft {
             return None;
         };
         let is_file = self.tree.node(*entry)?.file().is_some();
-        let is_named = names::model_of_loose_file(name) == Some(self.model_name());
+        let is_named = names::model_of_only_file(name) == Some(self.model_name());
         (is_file && is_named).then_some((name.as_str(), *entry))
     }
 

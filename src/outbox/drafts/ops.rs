@@ -64,7 +64,7 @@ impl Drafts {
     /// The file of that name that is found in `rawmodels/` beside the folder of a draft.
     pub fn find_file_beside(&self, name: &str) -> Option<(DraftId, EntryId)> {
         let memory = self.parts.memory();
-        let draft = *memory.state.top.get(names::model_of_loose_file(name)?)?;
+        let draft = *memory.state.top.get(names::model_of_only_file(name)?)?;
         let (found, entry) = memory.state.drafts.get(&draft)?.file_beside()?;
         (found == name).then_some((draft, entry))
     }

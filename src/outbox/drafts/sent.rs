@@ -89,8 +89,7 @@ impl SentRecord {
             return Some((self.name.clone(), first));
         }
         let is_only = self.entries.len() == 1 && first.sent_as.is_some();
-        let stem =
-            names::model_of_loose_file(&first.path).filter(|_| self.by_command && is_only)?;
+        let stem = names::model_of_only_file(&first.path).filter(|_| self.by_command && is_only)?;
         let folder = self.folder_name()?;
         // An earlier version keeps its file, whose name has no id.
         let rest = folder.strip_prefix(stem)?;

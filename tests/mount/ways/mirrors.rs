@@ -98,6 +98,10 @@ fn a_mirror_keeps_loose_models_that_a_command_has_sent() {
     for name in NAMES {
         fs::write(local.join(format!("{name}.glb")), triangle_glb(name)).unwrap();
     }
+    // A file that is never sent alone from `rawmodels/`: the command knows that it is the whole model.
+    let obj = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n";
+    fs::write(local.join("part.obj"), obj).unwrap();
+    let files = ["chair.glb", "table.glb", "part.obj"];
     // The program may have another name, as one that was downloaded.
     let renamed = fixture.scratch.path().join("assetfs-x86_64");
     std::os::unix::fs::symlink(ASSETFS, &renamed).unwrap();
@@ -107,7 +111,7 @@ fn a_mirror_keeps_loose_models_that_a_command_has_sent() {
         .arg(fixture.root())
         .env("HOME", fixture.scratch.path()));
     let before = ids(&fixture);
-    assert_eq!(before.len(), NAMES.len());
+    assert_eq!(before.len(), files.len());
     for line in [
         "rsync -rt --delete \"$FROM/\" \"$TO/\"",
         "rsync -rt --delete \"$FROM/\" \"$TO/\"",
@@ -117,19 +121,19 @@ fn a_mirror_keeps_loose_models_that_a_command_has_sent() {
         run(crate::support::assetfs("wait", fixture.root()));
         assert_eq!(ids(&fixture), before, "{line}");
     }
-    for name in NAMES {
-        let loose = fixture.path(&format!("rawmodels/{name}.glb"));
+    for file in files {
+        let loose = fixture.path(&format!("rawmodels/{file}"));
         let (shown, source) = (
             fs::metadata(&loose).unwrap(),
-            fs::metadata(local.join(format!("{name}.glb"))).unwrap(),
+            fs::metadata(local.join(file)).unwrap(),
         );
         assert_eq!(shown.len(), source.len());
         assert_eq!(shown.modified().unwrap(), source.modified().unwrap());
         run(Command::new("cp")
             .arg("-u")
-            .arg(local.join(format!("{name}.glb")))
+            .arg(local.join(file))
             .arg(&loose));
-        assert_eq!(ids(&fixture), before, "cp -u {name}");
+        assert_eq!(ids(&fixture), before, "cp -u {file}");
     }
     // Other bytes become the next version, once.
     fs::write(local.join("chair.glb"), triangle_glb("another chair")).unwrap();
@@ -140,7 +144,7 @@ fn a_mirror_keeps_loose_models_that_a_command_has_sent() {
             &fixture.path("rawmodels"),
         );
         run(crate::support::assetfs("wait", fixture.root()));
-        assert_eq!(ids(&fixture).len(), NAMES.len() + 1);
+        assert_eq!(ids(&fixture).len(), files.len() + 1);
         assert_eq!(
             read(fixture.path("rawmodels/chair/chair.glb")),
             triangle_glb("another chair")
@@ -153,7 +157,7 @@ fn a_mirror_keeps_loose_models_that_a_command_has_sent() {
         .arg(&local)
         .arg(fixture.root())
         .env("HOME", fixture.scratch.path()));
-    assert_eq!(ids(&fixture).len(), NAMES.len() + 2);
+    assert_eq!(ids(&fixture).len(), files.len() + 2);
     assert_eq!(
         read(fixture.path("rawmodels/table/table.glb")),
         triangle_glb("another table")
