@@ -70,7 +70,6 @@ fn wait_and_report(args: &WaitArgs) -> Result<Exit> {
         eprintln!("Nothing is under way.");
     }
     let outcome = wait_for_targets(&targets, args.timeout.map(|span| span.0), args.quiet)?;
-    output::is_list();
     let mut exit = outcome.exit;
     for (path, state) in outcome.states {
         match exceeded_by(&path, &state, &args.budget) {
