@@ -2,9 +2,16 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+
+use super::exit::Exit;
+use super::output;
+
+/// After a signal the process ends at the latest after this time.
+const LAST_END: Duration = Duration::from_secs(15);
 
 /// A signal has asked the command to end.
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -38,7 +45,9 @@ impl Interrupts {
         })
     }
 
-    /// Cancels `stop` at the first signal. Must be called in a runtime.
+    /// Cancels `stop` at the first signal, and ends the process some time later, even if a folder of an unreachable file server
+    /// does not answer. Must be called in a runtime. A call that the main thread waits for in the kernel keeps the signal from the
+    /// others until it returns.
     pub(super) fn cancel(mut self, stop: &CancellationToken) {
         let stop = stop.clone();
         tokio::spawn(async move {
@@ -48,6 +57,9 @@ impl Interrupts {
             }
             IS_INTERRUPTED.store(true, Ordering::Relaxed);
             stop.cancel();
+            tokio::time::sleep(LAST_END).await;
+            output::failed(None, &Interrupted.into());
+            std::process::exit(Exit::Failed.code().into());
         });
     }
 }

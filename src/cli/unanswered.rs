@@ -21,8 +21,10 @@ use crate::locks::Locked as _;
 const BEFORE_FIRST: Duration = Duration::from_secs(1);
 /// A drive that has not answered for this time does not answer.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// How much longer than its own time limit a command may take before it is ended.
-const GRACE: Duration = Duration::from_secs(5);
+/// How much longer than its own time limit a command may take before the drive is asked whether it answers, and how long the drive
+/// has then.
+const GRACE: Duration = Duration::from_secs(1);
+const LAST_PATIENCE: Duration = Duration::from_secs(2);
 /// The pauses between two questions begin with the first and double up to the second.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
 /// The attribute of an id, which the top of a drive does not have.
@@ -67,8 +69,8 @@ pub(super) fn watch_drive(root: &Path) {
     }
 }
 
-/// Ends the process with exit code 3 if a drive that it uses does not answer when `timeout` and some seconds more are over, or
-/// later: a call to such a drive has no end of its own. This holds until what is returned is dropped.
+/// Ends the process with exit code 3 if a drive that it uses does not answer when `timeout` and a second more are over, or later: a
+/// call to such a drive has no end of its own. This holds until what is returned is dropped.
 pub(super) fn end_after(timeout: Option<Span>) -> Option<mpsc::Sender<()>> {
     let mut pause = timeout?.0.saturating_add(GRACE);
     let (ended, has_ended) = mpsc::channel();
@@ -76,7 +78,7 @@ pub(super) fn end_after(timeout: Option<Span>) -> Option<mpsc::Sender<()>> {
     let _ = thread::Builder::new().spawn(move || {
         while has_ended.recv_timeout(pause) == Err(mpsc::RecvTimeoutError::Timeout) {
             let roots = WATCHED.locked().clone();
-            if !roots.iter().all(|root| answers(root)) {
+            if !roots.iter().all(|root| answers(root, LAST_PATIENCE)) {
                 let late = TimedOut("timed out because the drive does not answer".to_owned());
                 let exit = output::failed(None, &late.into());
                 std::process::exit(exit.code().into());
@@ -90,7 +92,7 @@ pub(super) fn end_after(timeout: Option<Span>) -> Option<mpsc::Sender<()>> {
 fn ask_again_and_again(root: &Path) {
     thread::sleep(BEFORE_FIRST);
     let mut pause = PAUSES.0;
-    while answers(root) {
+    while answers(root, PATIENCE) {
         thread::sleep(pause);
         pause = (2 * pause).min(PAUSES.1);
     }
@@ -103,8 +105,8 @@ fn ask_again_and_again(root: &Path) {
     );
 }
 
-/// Whether the process of a drive answers in time, with whatever.
-fn answers(root: &Path) -> bool {
+/// Whether the process of a drive answers in this time, with whatever.
+fn answers(root: &Path, patience: Duration) -> bool {
     let (tell, told) = mpsc::channel();
     let root = root.to_owned();
     let asked = thread::Builder::new().spawn(move || {
@@ -112,5 +114,5 @@ fn answers(root: &Path) -> bool {
         let _ = rustix::fs::lgetxattr(&root, ATTRIBUTE, &mut value[..]);
         let _ = tell.send(());
     });
-    asked.is_err() || told.recv_timeout(PATIENCE).is_ok()
+    asked.is_err() || told.recv_timeout(patience).is_ok()
 }

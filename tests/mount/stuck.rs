@@ -228,7 +228,7 @@ fn a_command_says_that_the_drive_does_not_answer_once_and_goes_on_when_it_does()
     };
     let stopped = Stopped::now(&fixture);
     let mut waiting = spawn(&["list"]);
-    let quiet = spawn(&["wait", "--quiet"]);
+    let mut quiet = spawn(&["wait", "--quiet"]);
     // A time limit holds, too.
     let limited = |args: &[&Path]| {
         let mut limited = Command::new(ASSETFS);
@@ -259,13 +259,16 @@ fn a_command_says_that_the_drive_does_not_answer_once_and_goes_on_when_it_does()
         "{said}"
     );
     assert!(said.contains("kill -CONT"), "{said}");
+    let mut said_quietly = String::new();
+    let mut quiet_lines = BufReader::new(quiet.stderr.take().unwrap());
+    quiet_lines.read_line(&mut said_quietly).unwrap();
     drop(stopped);
     let mut rest = String::new();
     lines.read_to_string(&mut rest).unwrap();
     assert_eq!(rest, "", "it is said once");
     assert!(waiting.wait().unwrap().success());
-    let quiet = quiet.wait_with_output().unwrap();
-    assert!(quiet.status.success());
-    let said = String::from_utf8_lossy(&quiet.stderr);
+    quiet_lines.read_to_string(&mut said_quietly).unwrap();
+    assert!(quiet.wait().unwrap().success());
+    let said = said_quietly;
     assert_eq!(said.matches("does not answer").count(), 1, "{said}");
 }

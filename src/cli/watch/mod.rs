@@ -52,9 +52,6 @@ const PAUSE_PER_LOOK: u32 = 10;
 /// How often the models are looked at again for those that change while they are read.
 const MAX_LOOKS: u32 = 5;
 
-/// After a signal the process ends at the latest after this time.
-const LAST_END: Duration = Duration::from_secs(15);
-
 /// Optimize every model that is copied into a folder
 #[derive(Debug, clap::Args)]
 #[command(
@@ -195,7 +192,6 @@ pub(super) fn checked_folder_of_results(
 async fn watch(args: &WatchArgs, queue: &mut Queue) -> Result<Exit> {
     let stop = CancellationToken::new();
     Interrupts::new()?.cancel(&stop);
-    end_late(&stop);
     let (changed, mut changes) = mpsc::channel(1);
     // A run with an end looks at the folder again before it ends.
     let watcher = match args.once {
@@ -276,7 +272,6 @@ pub(super) async fn work_off(
     stop: &CancellationToken,
     mut made: impl FnMut(&Queue, &[Key]) -> Result<()>,
 ) -> Result<()> {
-    end_late(stop);
     for _ in 0..MAX_LOOKS {
         queue.look()?;
         if queue.is_idle() {
@@ -309,17 +304,6 @@ pub(super) async fn work_off(
     }
     queue.rest();
     Ok(())
-}
-
-/// Ends the process some time after a signal, even if a folder of an unreachable file server does not answer.
-fn end_late(stop: &CancellationToken) {
-    let stop = stop.clone();
-    tokio::spawn(async move {
-        stop.cancelled().await;
-        tokio::time::sleep(LAST_END).await;
-        output::failed(None, &Interrupted.into());
-        std::process::exit(Exit::Failed.code().into());
-    });
 }
 
 /// Plans when the watched folder is scanned next.

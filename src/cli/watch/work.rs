@@ -164,12 +164,10 @@ impl Back {
                 models: turns.count() * MODELS_PER_TURN,
                 small_models: turns.count() * SMALL_MODELS_PER_TURN,
             },
-            Back::Drive(_) => {
-                MaxInProgress {
-                    models: jobs.unwrap_or(DRIVE_JOBS),
-                    small_models: jobs.unwrap_or(SMALL_DRIVE_JOBS),
-                }
-            }
+            Back::Drive(_) => MaxInProgress {
+                models: jobs.unwrap_or(DRIVE_JOBS),
+                small_models: jobs.unwrap_or(SMALL_DRIVE_JOBS),
+            },
         }
     }
 
