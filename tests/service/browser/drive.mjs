@@ -239,6 +239,9 @@ await step('what the drive would not send is refused with its sentence, unless i
   await dialog.getByLabel('Name').first().fill('Half a chair');
   await page.dispatchEvent('dialog', 'drop', { dataTransfer: transfer });
   await dialog.getByText('All 3 files are one model').waitFor();
+  await dialog.getByLabel('All 3 files are one model').check();
+  await dialog.getByText('2 models are among these files, and only').waitFor();
+  await dialog.getByLabel('All 3 files are one model').uncheck();
   assert.equal(await dialog.getByLabel('Name').first().inputValue(), 'Half a chair', 'what was typed stays');
   assert.equal(await page.getByRole('dialog').count(), 1);
   await dialog.getByRole('button', { name: 'Cancel' }).click();
@@ -286,7 +289,7 @@ await step('a model is optimized with a preset of the factory', async () => {
   await page.getByRole('link', { name: /Oak chair/ }).click();
   await heading('Oak chair');
   await page.getByRole('button', { name: 'Embed' }).click();
-  await page.getByText('A viewer needs a glb. Optimize the model first.').waitFor();
+  await page.getByText('A viewer needs a glb. Choose “Embed” at a result that has one').waitFor();
   await page.getByRole('button', { name: 'Dismiss' }).click();
   await page.getByText('Triangles', { exact: true }).waitFor();
   await page.getByLabel('New tag').fill(HOSTILE);
@@ -532,6 +535,8 @@ await step('two tabs do not overwrite each other’s preset', async () => {
     await editor.goto(page.url().replace(/#.*/, '#/presets/new'));
     await editor.getByLabel('Name', { exact: true }).fill(`Tab ${at}`);
   }
+  // A tab sees a moment later what another one has stored.
+  await page.waitForFunction(() => Object.keys(localStorage).filter((key) => key.includes('draft')).length === 2);
   const kept = await page.evaluate(() => Object.keys(localStorage).filter((key) => key.includes('draft')).map((key) => JSON.parse(localStorage.getItem(key)).draft.name));
   assert.deepEqual(kept.sort(), ['Tab 0', 'Tab 1']);
   await editors[0].getByLabel('Name', { exact: true }).fill('Shop');
@@ -678,6 +683,10 @@ await step('several are selected, tagged and deleted, and a failed import says w
   await page.getByLabel('Select broken', { exact: true }).click({ modifiers: ['Shift'] });
   const bar = page.getByRole('toolbar', { name: 'Selected' });
   await bar.getByRole('button', { name: 'Tag' }).click();
+  // A tag of this kind would tell drives that one model replaces another.
+  await page.getByRole('dialog').getByLabel('Tags, separated by commas').fill('waste, assetfs:replaces=1');
+  await page.getByRole('dialog').getByRole('button', { name: 'Add the tags' }).click();
+  await page.getByRole('dialog').getByText('are those of drives').waitFor();
   await page.getByRole('dialog').getByLabel('Tags, separated by commas').fill('waste');
   await page.getByRole('dialog').getByRole('button', { name: 'Add the tags' }).click();
   await page.getByText('Tagged 2 models.').waitFor();

@@ -8,6 +8,9 @@ import { complain } from './notices.js';
 
 const review = later(() => import('./uploads.js'), 'review');
 
+/** How many uploads have not ended. */
+export const unended = { count: 0 };
+
 /** Where uploads show how far they are. */
 export const panel = h('section.uploads', { 'aria-label': 'Uploads', hidden: true });
 

@@ -1,8 +1,8 @@
 // What surrounds every view: navigation, what the account has left, the place for dropped files.
 import { get, remove } from './api.js';
 import { fill, h } from './dom.js';
-import { acceptDrops, panel } from './drops.js';
-import { bytes, short } from './format.js';
+import { acceptDrops, panel, unended } from './drops.js';
+import { bytes, counted, short } from './format.js';
 import { icon } from './icons.js';
 import { holdsBack, mayLeave } from './leaving.js';
 import { onReach } from './reach.js';
@@ -65,9 +65,11 @@ async function keepUsage(place) {
 }
 
 async function signOut() {
-  const isLost = holdsBack() || hasDrafts();
-  const sentence = isLost ? 'Changes of presets that are not saved are removed from this browser, those of other tabs too.' : null;
-  if (!(await mayLeave(sentence, { title: 'Sign out without saving?', action: 'Sign out' }))) return;
+  const sentences = [
+    (holdsBack() || hasDrafts()) && 'Changes of presets that are not saved are removed from this browser, those of other tabs too.',
+    unended.count > 0 && `${counted(unended.count, 'upload')} of this tab stops.`,
+  ];
+  if (!(await mayLeave(sentences.filter(Boolean).join(' '), { title: 'Sign out all the same?', action: 'Sign out' }))) return;
   if (session()?.isOwn) await remove(`user/tokens/${tokenId()}`).catch(() => {});
   endSession();
   forgetDrafts();

@@ -69,7 +69,7 @@ export async function model({ place, life, id }) {
     }
     cards.show(rapids.map((rapid) => [resultKey(rapid), rapid]));
     none.hidden = rapids.length > 0;
-    none.textContent = assetState(asset).kind === 'bad' ? 'Nothing can be made from a model whose import failed.' : 'Nothing is made from this model yet. Choose “Optimize” and a preset.';
+    none.textContent = assetState(asset).kind === 'bad' ? 'Nothing can be made from a model whose import failed.' : 'Nothing is made from this model yet. Once it is ready, choose “Optimize” and a preset.';
     return assetState(asset).kind === 'busy' || rapids.some((rapid) => rapid.optimization_status === 'sent_to_queue');
   };
   fill(place, head, h('div.split', {}, stage, facts), made);
@@ -91,7 +91,7 @@ function showHead(head, asset, named) {
     h('div.row.wrap', {},
       button('spark', 'Optimize', () => optimize(asset), { kind: 'button.primary' }),
       button('embeds', 'Embed', () => {
-        if (!isGlb) throw new Problem('A viewer needs a glb. Optimize the model first.');
+        if (!isGlb) throw new Problem('A viewer needs a glb. Choose “Embed” at a result that has one; without such a result, optimize the model first.');
         return createEmbed({ asset });
       }),
       button('file', 'Convert', () => convert(asset)),
@@ -123,7 +123,7 @@ function showStage(stage, asset, renders, left, signal) {
   if (state.kind !== 'good') {
     const isUploaded = asset.upload_status !== 'incomplete';
     fill(stage, h('div.stage-wait', { role: 'status' }, icon('cube', 56), h('p', {}, [state.kind === 'busy' && asset.import_status ? `${state.word}: ${asset.import_status}` : state.word, left].filter(Boolean).join(' · ')),
-      isUploaded ? progress(asset.progress || null, state.word) : h('p.hint', {}, 'Files are missing. Upload the model again, then delete this one.')));
+      isUploaded ? progress(asset.progress || null, state.word) : h('p.hint', {}, 'Not all files have arrived yet. If nothing sends them any more, because its window was closed, upload the model again and delete this one.')));
     return;
   }
   const pictures = () => (renders ? viewsOf(renders, asset) : h('div.stage-picture', {}, picture(asset.downloads['thumb.jpg'], asset.name)));

@@ -24,6 +24,7 @@ function show(place, kind, symbol, text) {
     dialog.addEventListener('close', () => document.body.append(corner), { once: true });
     dialog.append(corner);
   }
+  for (const before of place.children) if (before.textContent === notice.textContent) before.remove();
   place.append(notice);
   return close;
 }
@@ -83,6 +84,8 @@ export function ask({ title, body, action, danger = false, wide = false, submit 
       h('div.dialog-actions', {},
         h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'), confirm));
     const dialog = h(wide ? 'dialog.wide' : 'dialog', { 'aria-labelledby': 'dialog-title' }, form);
+    // What it says is of the form as it was. Not when the change is made, which may be by the click on a button that would move.
+    form.addEventListener('input', () => fill(failure));
     form.addEventListener('submit', async (event) => {
       event.preventDefault();
       if (!form.reportValidity() || confirm.getAttribute('aria-busy') === 'true') return;

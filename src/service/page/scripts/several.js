@@ -48,7 +48,6 @@ export async function tagSelected(api, one, items) {
     submit: (form) => {
       const names = tagsIn(new FormData(form).get('tags'));
       if (names.length === 0) throw new Problem('Write at least one tag.');
-      if (names.some((name) => name.length > 255)) throw new Problem('A tag has at most 255 characters.');
       return names;
     } });
   return tags && each(items, 'Tagged', one, (item) => put(`${api}/${item.id}`, { tags }));

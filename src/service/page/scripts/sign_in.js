@@ -28,6 +28,7 @@ export function signIn(done, problem = null) {
   const choose = (next) => {
     way = next;
     fill(fields, next === 'token' ? tokenFields() : passwordFields());
+    fill(failure);
     fields.querySelector('input').focus();
   };
   const form = h('form.sign-in', { 'aria-labelledby': 'sign-in-title' },

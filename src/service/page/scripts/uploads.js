@@ -2,7 +2,7 @@
 // An upload is a start, a PUT of each file to its signed URL, and a complete, as the API has it.
 import { Problem, get, query, serviceFacts } from './api.js';
 import { fill, h } from './dom.js';
-import { panel } from './drops.js';
+import { panel, unended } from './drops.js';
 import { bytes, counted } from './format.js';
 import { icon } from './icons.js';
 import { changed } from './live.js';
@@ -50,6 +50,7 @@ export async function review(files) {
   let turn = 0;
   const show = async () => {
     const own = turn += 1;
+    list.dispatchEvent(new Event('input', { bubbles: true }));
     fill(list, planned.map((one) => planRow(one, planned, formats, move)));
     for (const one of planned.filter(({ isLeftOver }) => !isLeftOver)) {
       one.problems = await problemsOf(one);
@@ -119,7 +120,7 @@ async function noteTaken(planned) {
 
 function planRow(one, planned, formats, move) {
   if (one.isLeftOver) {
-    return h('li', {}, h('p', {}, icon('warning', 16), ` Not uploaded: ${counted(one.files.length, 'file')} to which no model refers`),
+    return h('li', {}, h('p', {}, icon('warning', 16), ` Not uploaded: ${counted(one.files.length, 'file')} that belong to no model here`),
       filesOf(one, planned, move, true));
   }
   const size = one.files.reduce((sum, { file }) => sum + file.size, 0);
@@ -196,6 +197,7 @@ const rows = new Map();
 function update() {
   panel.hidden = transfers.length === 0;
   const open = transfers.filter(({ state }) => state === 'waiting' || state === 'sending');
+  unended.count = open.length;
   onbeforeunload = open.length ? (event) => event.preventDefault() : null;
   if (!panel.firstChild) {
     const list = h('ul', { id: 'uploads-list' });
