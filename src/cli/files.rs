@@ -165,7 +165,7 @@ pub(super) fn read_parts(
     path: &Path,
     mut take: impl FnMut(&[u8]) -> bool,
 ) -> Result<()> {
-    // To clear a whole part takes longer than to read a small file.
+    // To fill a buffer of the full size with zeros takes longer than to read a small file.
     let mut part = match file.metadata().map_or(0, |it| it.len()) {
         size @ 1..PART_BYTES => vec![0; size as usize],
         _ => vec![0; PART_BYTES as usize],

@@ -46,8 +46,8 @@ impl Interrupts {
     }
 
     /// Cancels `stop` at the first signal, and ends the process some time later, even if a folder of an unreachable file server
-    /// does not answer. Must be called in a runtime. A call that the main thread waits for in the kernel keeps the signal from the
-    /// others until it returns.
+    /// does not answer. Must be called in a runtime. Limit: if the main thread itself waits in
+    /// such a call, the signal is delivered only when the call returns.
     pub(super) fn cancel(mut self, stop: &CancellationToken) {
         let stop = stop.clone();
         tokio::spawn(async move {

@@ -19,8 +19,8 @@ pub(super) struct RecordLog {
 }
 
 impl RecordLog {
-    /// Opens the log at `path`, or makes it, and reads its records. Damaged ones are left out; then `lost` is said, which is what
-    /// that means.
+    /// Opens the log at `path`, or makes it, and reads its records. Damaged ones are left out, with a message that ends with `lost`:
+    /// what that means for the user.
     ///
     /// # Errors
     /// If it cannot be read, or another version wrote it.
@@ -43,7 +43,7 @@ impl RecordLog {
         Ok((RecordLog { log, count }, records))
     }
 
-    /// Reads the records of a log without changing anything; none if there is no log.
+    /// Reads the records of a log without changing it. Without a log there are none.
     ///
     /// # Errors
     /// As [`RecordLog::open`].
@@ -83,7 +83,7 @@ impl RecordLog {
         self.count
     }
 
-    /// Whether it has far more records than the `known` ones that count.
+    /// Whether it should be written anew, because it has far more records than the `known` ones that still count.
     pub(super) fn is_long(&self, known: usize) -> bool {
         self.count > known + MAX_REPLACED
     }

@@ -1,7 +1,6 @@
 //! What is known of a result: its bytes, triangles, similarity and warnings, as budgets and reports read them.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -60,14 +59,8 @@ impl ResultFacts {
     pub(super) fn write_into(&self, folder: &Path) -> Result<()> {
         let file = folder.join(FACTS_FILE);
         let cannot = || format!("cannot write {}", file.display());
-        let text = serde_json::to_vec_pretty(self)?;
-        match fs::write(&file, &text) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir_all(file.parent().unwrap_or(folder)).with_context(cannot)?;
-                fs::write(&file, text).with_context(cannot)
-            }
-            written => written.with_context(cannot),
-        }
+        fs::create_dir_all(file.parent().unwrap_or(folder)).with_context(cannot)?;
+        fs::write(&file, serde_json::to_vec_pretty(self)?).with_context(cannot)
     }
 }
 

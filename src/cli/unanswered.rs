@@ -105,7 +105,7 @@ fn ask_again_and_again(root: &Path) {
     );
 }
 
-/// Whether the process of a drive answers in this time, with whatever.
+/// Whether the process of a drive answers within `patience`. An error is an answer, too.
 fn answers(root: &Path, patience: Duration) -> bool {
     let (tell, told) = mpsc::channel();
     let root = root.to_owned();

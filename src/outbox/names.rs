@@ -125,8 +125,9 @@ pub fn model_of_loose_file(name: &str) -> Option<&str> {
     is_self_contained(name).then(|| stem(name))
 }
 
-/// The name of the model that a command makes of this file alone; `None` if it is no model file. Unlike a program that copies
-/// loose files, a command knows that no other file belongs to it.
+/// The name of the model that `assetfs sync`, `build` or `watch` makes of this one file; `None` if it has no model format. These
+/// commands have checked that no other file belongs to the model. Of a loose file the drive cannot know that in every format: see
+/// [`model_of_loose_file`].
 pub fn model_of_only_file(name: &str) -> Option<&str> {
     formats::of_name(name).map(|_| stem(name))
 }

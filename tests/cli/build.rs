@@ -123,7 +123,7 @@ fn results_have_the_names_of_the_file_and_are_made_once() {
     assert!(all(&bench, "up_to_date"));
 }
 
-/// The lines are more than a pipe holds, so a build whose lines nobody reads cannot end.
+/// The lines together are longer than the buffer of a pipe, so the build waits until the test reads them.
 #[test]
 fn each_result_has_its_line_of_json_as_soon_as_it_is_made() {
     let bench = bench(ONE_PRESET, 400);

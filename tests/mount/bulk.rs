@@ -246,8 +246,8 @@ fn a_preset_runs_once_for_each_of_many_models() {
     fails(command(&fixture, "run --preset nonsense rawmodels/m0"), 2);
 }
 
-/// A text that names a preset means what the preset is at the time, so its result is not that of a text with the same
-/// configuration.
+/// A text that names a preset always means the present content of that preset. So a text that has the same configuration itself
+/// gets a result of its own.
 #[test]
 fn a_dry_run_counts_a_preset_beside_one_with_its_configuration() {
     needs_fuse!();

@@ -6,7 +6,7 @@ use std::io::Read as _;
 /// More than the whole text has. It is read with one call, because a worker asks several times a task.
 const MAX_BYTES: usize = 8192;
 
-/// A field of `/proc/self/status` such as `VmHWM` (man 5 proc), in bytes; `None` where the system does not report it.
+/// One field of `/proc/self/status` in bytes, for example `VmHWM`; see proc(5). `None` if the system does not report it.
 pub(crate) fn status_field(name: &str) -> Option<u64> {
     let mut text = [0; MAX_BYTES];
     let len = File::open("/proc/self/status").ok()?.read(&mut text).ok()?;

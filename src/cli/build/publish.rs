@@ -119,14 +119,14 @@ impl Publisher {
             let end = end.map(|record| without_old.extend(record));
             ended.push((key, end));
         }
-        // Without it, the next build looks for the old files again.
+        // If this fails, nothing is lost: the next build only looks for the old files again.
         if let Err(error) = self.log.append(&without_old) {
             tracing::debug!(%error, "the records keep the names of files that were removed");
         }
         ended
     }
 
-    /// The record of a result, noted as if its files were there: another result of the same call may not have them.
+    /// Plans a move and reserves the names of its files: another result of the same call must not take them.
     fn plan(&mut self, new: NewResult) -> Result<PlannedMove> {
         let made_in = &new.made_in;
         let from = fs::metadata(made_in).with_context(|| made_in.display().to_string())?;
@@ -166,7 +166,7 @@ impl Publisher {
         })
     }
 
-    /// Knows what was known before a plan, whose record could not be written; returns the failure of its result.
+    /// Restores what was known before a plan whose record could not be written. Returns the error for its result.
     fn undo(&mut self, plan: PlannedMove, why: &anyhow::Error) -> anyhow::Error {
         match plan.before {
             Some(before) => drop(self.results.note(before)),
@@ -187,7 +187,7 @@ impl Publisher {
         Ok(plan)
     }
 
-    /// Makes durable that files were moved; the folders of those for which that failed, with the reasons.
+    /// Syncs the folders that files were moved to. Returns those for which that failed, with the reasons.
     fn synced(&self, moved: &[(Key, Result<PlannedMove>)]) -> BTreeMap<PathBuf, String> {
         let plans = moved.iter().filter_map(|(_, plan)| plan.as_ref().ok());
         let folders: BTreeSet<PathBuf> = plans.flat_map(PlannedMove::folders).collect();
@@ -198,7 +198,7 @@ impl Publisher {
         folders.into_iter().filter_map(sync).collect()
     }
 
-    /// Removes the files of the version before; the record without them, if there were any.
+    /// Removes the files of the version before. Returns the record without them, if there were any.
     fn finish(
         &mut self,
         plan: PlannedMove,

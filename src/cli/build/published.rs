@@ -41,12 +41,12 @@ pub(super) struct PublishedFile {
     /// Bytes.
     size: u64,
     modified: FileTime,
-    /// A hash of its bytes. A record of an earlier version has none: then the file is known by `modified`.
+    /// A hash of its bytes. Records of earlier versions of assetfs have none; the file is then compared by `modified`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) hash: Option<String>,
 }
 
-/// A time of a file in seconds and nanoseconds since 1970.
+/// A timestamp of a file: seconds and nanoseconds since 1970-01-01 UTC.
 pub(super) type FileTime = (i64, i64);
 
 /// The change times (ctime) of the inodes of files whose bytes were compared, by their paths below the folder of results. While
@@ -60,7 +60,7 @@ pub(super) struct PublishedResults {
     /// The folder of results.
     pub(super) out: PathBuf,
     pub(super) known: BTreeMap<Key, Published>,
-    /// The results that the files of `known` belong to.
+    /// Which result each file of `known` belongs to.
     owners: BTreeMap<PathBuf, Key>,
     pub(super) compared: ComparedFiles,
 }
@@ -92,7 +92,7 @@ impl PublishedResults {
         Ok(results)
     }
 
-    /// Knows a record in place of the one before it, which is returned.
+    /// Stores a record; returns the one that it replaces.
     pub(super) fn note(&mut self, record: Published) -> Option<Published> {
         let key = record.key();
         let before = self.forget(&key);
@@ -105,7 +105,7 @@ impl PublishedResults {
         before
     }
 
-    /// Knows a result no more; returns its record.
+    /// Removes a result from the table; returns its record.
     pub(super) fn forget(&mut self, key: &Key) -> Option<Published> {
         let before = self.known.remove(key)?;
         for file in before.files.iter().chain(&before.old) {
@@ -125,7 +125,7 @@ impl PublishedResults {
         files.all(|file| file.is_at(&self.out, &mut self.compared))
     }
 
-    /// The files of a result, below the folder of results.
+    /// The paths of the files of a result, relative to the folder of results.
     pub(super) fn files(&self, key: &Key) -> Vec<PathBuf> {
         let record = self.known.get(key).into_iter();
         let files = record.flat_map(|record| &record.files);

@@ -83,7 +83,7 @@ impl Model {
                 folder.display()
             );
         }
-        // Folders of the model that are links were not looked into.
+        // Linked folders inside the model were skipped, so only a file itself can be a link.
         let is_within = |path: PathBuf| {
             !path.is_symlink()
                 || fs::canonicalize(path).is_ok_and(|whole| whole.starts_with(folder))

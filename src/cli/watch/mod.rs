@@ -193,7 +193,7 @@ async fn watch(args: &WatchArgs, queue: &mut Queue) -> Result<Exit> {
     let stop = CancellationToken::new();
     Interrupts::new()?.cancel(&stop);
     let (changed, mut changes) = mpsc::channel(1);
-    // A run with an end looks at the folder again before it ends.
+    // `--once` looks at the folder again before it ends.
     let watcher = match args.once {
         true => None,
         false => report_changes(queue, changed)?,
@@ -258,7 +258,7 @@ fn report_changes(
     })?;
     let watched = watcher.watch(queue.dir(), RecursiveMode::Recursive);
     if let Err(error) = &watched {
-        tracing::warn!(%error, "changes are not reported; the folder is read every 10 s");
+        tracing::warn!(%error, "the kernel cannot report changes of the folder; it is read every 10 s instead");
     }
     Ok(watched.is_ok().then_some(watcher))
 }

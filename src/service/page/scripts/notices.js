@@ -84,7 +84,8 @@ export function ask({ title, body, action, danger = false, wide = false, submit 
       h('div.dialog-actions', {},
         h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'), confirm));
     const dialog = h(wide ? 'dialog.wide' : 'dialog', { 'aria-labelledby': 'dialog-title' }, form);
-    // What it says is of the form as it was. Not when the change is made, which may be by the click on a button that would move.
+    // A message is about what was entered before. On `input` and not on `change`: that comes with the click on a button, which would move
+    // away under the pointer.
     form.addEventListener('input', () => fill(failure));
     form.addEventListener('submit', async (event) => {
       event.preventDefault();

@@ -94,7 +94,7 @@ export function moved(planned, one, from, to, formats) {
 }
 
 /**
- * The plan after the same files were moved again: to the models with these main files, to one of their own, or out.
+ * Repeats moves in a new plan: to the model with this main file, to a model of its own (`own`), or out of the upload (`none`).
  * @param {Map<string, string>} moves by the path of the file
  */
 export function movedAgain(planned, moves, formats) {

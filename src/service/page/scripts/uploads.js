@@ -38,7 +38,7 @@ export async function review(files) {
   let planned = await plan(files, formats);
   let apart = planned;
   const list = h('ul.planned');
-  /** Where files were moved by hand, by their paths; for files that come later. */
+  /** Where each file was moved by hand, by its path: that is done again when more files are dropped. */
   const moves = new Map();
   const move = (one, from, to) => {
     moves.set(one.path, to.main ?? to);
