@@ -82,7 +82,7 @@ pub fn rename_over_changeable(
     standing: DraftEntry,
     caller: &Caller,
 ) -> DriveResult<Option<Renamed>> {
-    let DraftEntry { draft, entry } = standing;
+    let DraftEntry { draft, entry, .. } = standing;
     let uploads = mount.outbox().uploads();
     if is_frozen(mount, draft) && !uploads.reopen_failed_import(draft)? {
         return Ok(None);

@@ -59,8 +59,8 @@ pub async fn open_node(
     }
     let (body, mode) = match node.contents(mount)? {
         Contents::Entry(draft, entry) => {
-            let entry = DraftEntry { draft, entry };
-            open_entry(mount, entry, flags, caller).await?
+            let of = DraftEntry::new(draft, entry);
+            open_entry(mount, of, flags, caller).await?
         }
         Contents::Remote(folder, path) => {
             let remote = remote_file(mount.catalog(), folder, &path).await?;
@@ -131,7 +131,7 @@ async fn open_entry(
     flags: OpenFlags,
     caller: &Caller,
 ) -> DriveResult<(Body, OpenedMode)> {
-    let DraftEntry { draft, entry } = of;
+    let DraftEntry { draft, entry, .. } = of;
     if flags.access.writes() && is_frozen(mount, draft) {
         if let Some(overwrite) = open_overwrite(mount, of, flags, caller).await? {
             let old = match flags.access == Access::ReadWrite && !flags.truncate {

@@ -44,7 +44,7 @@ pub fn removed_file(tree: &Tree, folder: &Node, name: &str) -> Option<Node> {
     };
     let entry = entries.iter().find(|entry| entry.path == path)?;
     let is_file = entry.kind == EntryKind::File;
-    let node = Node::from(DraftEntry::new(draft, entry.id));
+    let node = Node::from(DraftEntry::in_folder(tree, draft, entry.id));
     (is_file && is_hidden(tree, &node)).then_some(node)
 }
 
@@ -57,7 +57,7 @@ fn removed_unconfirmed_file(
 ) -> Option<Node> {
     let children = tree.outbox().entries().children(draft, parent).ok()?;
     let child = children.into_iter().find(|child| child.name == name)?;
-    let node = Node::from(DraftEntry::new(draft, child.id));
+    let node = Node::from(DraftEntry::in_folder(tree, draft, child.id));
     let is_removed_file =
         child.kind == EntryKind::File && is_frozen(tree, draft) && is_hidden(tree, &node);
     is_removed_file.then_some(node)
@@ -124,12 +124,11 @@ async fn remove_file_node(
 ) -> DriveResult<()> {
     match node.removal() {
         Removal::Vanished if node.kind() != Some(FileKind::Folder) => Ok(()),
-        Removal::Entry(draft, entry) => {
+        Removal::Entry(draft, _) => {
             if node.attributes(mount).await?.kind == FileKind::Folder {
                 return Err(DriveError::IsAFolder);
             }
-            let of = DraftEntry { draft, entry };
-            remove_entry(mount, folder, name, of, caller).await?;
+            remove_entry(mount, (folder, name), (draft, node), caller).await?;
             if let Some(model) = model_of_loose_file(name)
                 && mount.outbox().drafts().get(draft).is_none()
             {
@@ -189,29 +188,28 @@ fn remove_job(tree: &Tree, folder: DropFolder, text_name: &str) -> DriveResult<(
 
 async fn remove_entry(
     tree: &Arc<Tree>,
-    folder: &Node,
-    name: &str,
-    of: DraftEntry,
+    (folder, name): (&Node, &str),
+    (draft, node): (DraftId, Node),
     caller: &Caller,
 ) -> DriveResult<()> {
-    let is_open = tree.catalog().asset_of_draft(of.draft).is_none();
+    let is_open = tree.catalog().asset_of_draft(draft).is_none();
     match folder.container() {
-        Some(Container::Drafts) if is_open => Ok(tree.outbox().drafts().remove(of.draft)?),
+        Some(Container::Drafts) if is_open => Ok(tree.outbox().drafts().remove(draft)?),
         Some(Container::Drafts) => {
-            let path = tree.catalog().home_path(Home::Made(of.draft));
+            let path = tree.catalog().home_path(Home::Made(draft));
             let path = shown_path(&path);
             Err(DriveError::NotPermitted(format!(
                 "{name} has become a model; deleting its folder {path} deletes it"
             )))
         }
-        Some(Container::Entries(_, parent)) if is_open && !is_frozen(tree, of.draft) => {
+        Some(Container::Entries(_, parent)) if is_open && !is_frozen(tree, draft) => {
             let caller = caller.for_outbox();
             Ok(tree
                 .outbox()
                 .entries()
-                .remove_file(of.draft, parent, name, &caller)?)
+                .remove_file(draft, parent, name, &caller)?)
         }
-        _ => hide(tree, of.into(), caller).await,
+        _ => hide(tree, node, caller).await,
     }
 }
 
@@ -300,7 +298,7 @@ async fn check_emptied(mount: &Arc<Mount>, folder: &Node, caller: &Caller) -> Dr
 async fn is_empty_draft(mount: &Arc<Mount>, draft: DraftId) -> DriveResult<bool> {
     let children = mount.outbox().entries().children(draft, EntryId::ROOT)?;
     let mut children = children.iter();
-    if children.all(|child| is_hidden(mount, &DraftEntry::new(draft, child.id).into())) {
+    if children.all(|it| is_hidden(mount, &DraftEntry::in_folder(mount, draft, it.id).into())) {
         return Ok(true);
     }
     let folder = ModelFolder(Home::Made(draft));

@@ -174,10 +174,7 @@ pub fn relocate(mount: &Mount, source: &Node, renamed: Renamed) {
             Some(node) => node,
             None => ModelFolder(Home::Made(renamed.draft)).into(),
         },
-        entry => {
-            let draft = renamed.draft;
-            DraftEntry { draft, entry }.into()
-        }
+        entry => DraftEntry::new(renamed.draft, entry).into(),
     };
     // Also if both count as the same node: an entry keeps its identity in another draft, but is found in that draft alone.
     mount.inodes().relocate(source, new);
@@ -195,7 +192,7 @@ fn relocate_below(mount: &Mount, draft: DraftId, folder: EntryId) {
         let children = mount.outbox().entries().children(draft, folder);
         for child in children.unwrap_or_default() {
             let entry = child.id;
-            let moved = Node::from(DraftEntry { draft, entry });
+            let moved = Node::from(DraftEntry::new(draft, entry));
             mount.inodes().relocate(&moved, moved.clone());
             if child.kind == EntryKind::Folder {
                 folders.push(entry);

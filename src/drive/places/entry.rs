@@ -28,12 +28,26 @@ use crate::outbox::{
 pub struct DraftEntry {
     pub draft: DraftId,
     pub entry: EntryId,
+    name: EntryName,
+}
+
+/// A file that has a name in `rawmodels/` and one in the folder of its model has an inode for each: while the next version is
+/// written in place to one, readers of the other have the old version whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EntryName {
+    /// The name that it was copied in with.
+    First,
+    /// The other name.
+    Second,
 }
 
 #[async_trait]
 impl Place for DraftEntry {
     fn identity(&self) -> String {
-        format!("entry/{}", self.entry)
+        match self.name {
+            EntryName::First => format!("entry/{}", self.entry),
+            EntryName::Second => format!("entry/{}/second", self.entry),
+        }
     }
 
     fn kind(&self) -> Option<FileKind> {
@@ -184,8 +198,31 @@ impl Place for DraftEntry {
 }
 
 impl DraftEntry {
+    /// An entry under the name that it was copied in with.
     pub fn new(draft: DraftId, entry: EntryId) -> DraftEntry {
-        DraftEntry { draft, entry }
+        DraftEntry {
+            draft,
+            entry,
+            name: EntryName::First,
+        }
+    }
+
+    /// An entry under its name in the folder of the model.
+    pub fn in_folder(tree: &Tree, draft: DraftId, entry: EntryId) -> DraftEntry {
+        let name = match kind_of(tree, draft) {
+            Some(DraftKind::LooseFile) => EntryName::Second,
+            Some(DraftKind::Folder) | None => EntryName::First,
+        };
+        DraftEntry { draft, entry, name }
+    }
+
+    /// An entry under its name in `rawmodels/`, beside the folder of the model.
+    pub(super) fn beside(kind: DraftKind, draft: DraftId, entry: EntryId) -> DraftEntry {
+        let name = match kind {
+            DraftKind::LooseFile => EntryName::First,
+            DraftKind::Folder => EntryName::Second,
+        };
+        DraftEntry { draft, entry, name }
     }
 
     fn home(&self) -> Home {
@@ -261,12 +298,21 @@ pub fn refusal_to_change(tree: &Tree, draft: DraftId) -> WriteRefusal {
 
 pub(super) fn own_child(tree: &Tree, draft: DraftId, folder: EntryId, name: &str) -> Option<Node> {
     let info = tree.outbox().entries().child(draft, folder, name)?;
-    Some(DraftEntry::new(draft, info.id).into())
+    Some(DraftEntry::in_folder(tree, draft, info.id).into())
+}
+
+/// How a draft was copied in, also after it became an asset.
+fn kind_of(tree: &Tree, draft: DraftId) -> Option<DraftKind> {
+    if let Some(draft) = tree.outbox().drafts().get(draft) {
+        return Some(draft.kind);
+    }
+    let asset = tree.catalog().asset_of_draft(draft)?;
+    Some(tree.outbox().uploads().sent_record(asset)?.kind)
 }
 
 /// The row of a loose file in `rawmodels/`.
 pub fn loose_row(tree: &Tree, draft: DraftId) -> Option<Row> {
-    loose_entry(tree, draft).map(|info| entry_row(draft, &info))
+    loose_entry(tree, draft).map(|info| entry_row(DraftEntry::new(draft, info.id), &info))
 }
 
 fn loose_entry(tree: &Tree, draft: DraftId) -> Option<EntryInfo> {
@@ -282,7 +328,8 @@ fn loose_entry(tree: &Tree, draft: DraftId) -> Option<EntryInfo> {
 /// in, or one that a command has copied in. The name resolves for as long as the draft or its asset exists.
 pub fn file_beside(tree: &Tree, name: &str) -> Option<DraftEntry> {
     if let Some((draft, entry)) = tree.outbox().drafts().find_file_beside(name) {
-        return Some(DraftEntry::new(draft, entry));
+        let kind = tree.outbox().drafts().get(draft)?.kind;
+        return Some(DraftEntry::beside(kind, draft, entry));
     }
     let records = tree.outbox().uploads().sent_records();
     // A record leaves a moment after its asset was deleted.
@@ -293,16 +340,14 @@ pub fn file_beside(tree: &Tree, name: &str) -> Option<DraftEntry> {
     // A new version has the name of the one that it is going to replace.
     let record = records.iter().rev().find(is_it)?;
     let (_, sent) = record.loose_file()?;
-    Some(DraftEntry::new(record.draft, sent.id))
+    Some(DraftEntry::beside(record.kind, record.draft, sent.id))
 }
 
-fn entry_row(draft: DraftId, info: &EntryInfo) -> Row {
-    let entry = DraftEntry::new(draft, info.id);
+fn entry_row(entry: DraftEntry, info: &EntryInfo) -> Row {
     Row::of_kind(&info.name, entry, entry_kind(info.kind))
 }
 
-fn sent_row(draft: DraftId, (name, sent): (String, SentEntry)) -> Row {
-    let entry = DraftEntry::new(draft, sent.id);
+fn sent_row(entry: DraftEntry, (name, sent): (String, SentEntry)) -> Row {
     Row::of_kind(name, entry, entry_kind(sent.kind))
 }
 
@@ -315,14 +360,16 @@ fn entry_kind(kind: EntryKind) -> FileKind {
 
 /// The entries of a folder: of the draft while its staged copy is kept, then of the record of what was sent.
 pub(super) fn entry_rows(tree: &Tree, draft: DraftId, folder: EntryId) -> DriveResult<Vec<Row>> {
+    let shown = |entry| DraftEntry::in_folder(tree, draft, entry);
     let mut rows: Vec<Row> = if tree.outbox().drafts().get(draft).is_some() {
         let children = tree.outbox().entries().children(draft, folder)?;
-        children.iter().map(|info| entry_row(draft, info)).collect()
+        let children = children.iter();
+        children.map(|it| entry_row(shown(it.id), it)).collect()
     } else {
         let children = sent_children(tree, draft, folder)?;
         children
             .into_iter()
-            .map(|child| sent_row(draft, child))
+            .map(|child| sent_row(shown(child.1.id), child))
             .collect()
     };
     if folder != EntryId::ROOT {

@@ -193,7 +193,7 @@ impl ModelFolder {
         let view = tree.catalog().model(self.0).filter(ModelView::is_zip)?;
         let sent = view.sent?;
         let entry = sent.entries.iter().find(|entry| entry.path == name)?;
-        Some(DraftEntry::new(sent.draft, entry.id).into())
+        Some(DraftEntry::in_folder(tree, sent.draft, entry.id).into())
     }
 
     /// The attributes without a sign.

@@ -16,7 +16,7 @@ use crate::drive::catalog::listing_refs;
 use crate::drive::posix::FileKind;
 use crate::drive::values::local::{DropFolder, ErrorParent, HiddenName, HiddenParent, JobPart};
 use crate::drive::values::node::{AccountFile, Bundle, Family, Home, Model, RemoteFolder};
-use crate::outbox::{DraftId, EntryId};
+use crate::outbox::{DraftId, DraftKind, EntryId};
 use crate::wire::{AssetId, EmbedId, PresetId, RapidId};
 
 const ASSET: AssetId = AssetId(7);
@@ -34,10 +34,7 @@ fn file(folder: RemoteFolder) -> ServiceFile {
 }
 
 fn entry(draft: u64) -> DraftEntry {
-    DraftEntry {
-        draft: DraftId(draft),
-        entry: EntryId(6),
-    }
+    DraftEntry::new(DraftId(draft), EntryId(6))
 }
 
 #[test]
@@ -114,6 +111,10 @@ fn the_identity_of_a_path_is_what_earlier_versions_made_numbers_from() {
         (FOUND.folder(), "model/found/7"),
         (Model::Rapid(RAPID).folder(), "rapid/8"),
         (entry(5).into(), "entry/6"),
+        (
+            DraftEntry::beside(DraftKind::Folder, DraftId(5), EntryId(6)).into(),
+            "entry/6/second",
+        ),
         (
             ServiceFolder::top(RemoteFolder::AssetPbr(ASSET)).into(),
             "remote/raw/7/pbr",

@@ -136,7 +136,7 @@ fn own_checksum(mount: &Mount, node: &Node) -> Option<String> {
     let (draft, entry) = node.draft_entry()?;
     let staged = mount.outbox().entries().flushed_len_and_hash(draft, entry);
     let staged = staged.map(|(_, hash)| hash);
-    staged.or_else(|| DraftEntry { draft, entry }.sent(mount)?.hash)
+    staged.or_else(|| DraftEntry::new(draft, entry).sent(mount)?.hash)
 }
 
 fn source_hash(mount: &Mount, node: &Node) -> Option<String> {

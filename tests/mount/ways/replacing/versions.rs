@@ -2,7 +2,8 @@
 //! the new version is complete, the old version stays, and nothing is sent that is there already.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -408,6 +409,35 @@ fn what_was_written_in_place_is_seen_as_soon_as_close_returns() {
         fs::write(file, &second).unwrap();
         assert_eq!(fs::metadata(file).unwrap().len(), second.len() as u64);
         assert_eq!(read(file), second);
+    }
+}
+
+#[test]
+fn the_old_version_is_whole_while_its_loose_file_is_written_in_place() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let first = triangle_glb("the first version");
+    fs::write(fixture.path("rawmodels/copied.glb"), &first).unwrap();
+    let source = fixture.scratch.path().join("models");
+    fs::create_dir(&source).unwrap();
+    fs::write(source.join("synced.glb"), &first).unwrap();
+    run(assetfs("sync", &source)
+        .arg(fixture.root())
+        .env("HOME", fixture.scratch.path()));
+    wait_until("the staged copies are gone", || drafts(&fixture).is_empty());
+    for name in ["copied", "synced"] {
+        let file = fixture.path(&format!("rawmodels/{name}.glb"));
+        let inside = fixture.path(&format!("rawmodels/{name}/{name}.glb"));
+        let second = triangle_glb("the second version");
+        let mut writer = File::create(&file).unwrap();
+        writer.write_all(&second[..9]).unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().len(), 9, "{name}");
+        let whole = fs::metadata(&inside).unwrap().len();
+        assert_eq!(whole, first.len() as u64, "{name}");
+        assert_eq!(read(&inside), first, "{name}");
+        writer.write_all(&second[9..]).unwrap();
+        drop(writer);
+        assert_eq!(read(&file), second, "{name}");
     }
 }
 
