@@ -3,6 +3,8 @@
 //!
 //! Anybody who may write tags may write these, so a reader believes none of them without a check.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::id::{AssetId, PresetId};
@@ -50,6 +52,9 @@ pub struct SourceNotes {
     /// The model that it is a new version of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaces: Option<AssetId>,
+    /// The first of the versions, if that is another one: it links the others when the model that this one replaces is deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_version: Option<AssetId>,
     /// Who sent it; of several that sent it together, always the same one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -95,16 +100,23 @@ impl SourceNotes {
     /// Reads the tags of a source model. Tags of people are ignored.
     pub fn of_tags<'a>(tags: impl Iterator<Item = &'a str>) -> SourceNotes {
         let mut notes = SourceNotes::default();
+        let mut older = BTreeSet::new();
         for (key, value) in tags.filter_map(note) {
             match key {
                 "source" => notes.source = Some(value.to_owned()),
-                // Of several, the latest.
-                "replaces" => notes.replaces = notes.replaces.max(value.parse().ok().map(AssetId)),
+                "replaces" => older.extend(value.parse().ok().map(AssetId)),
                 "by" => notes.by = first_of(notes.by, value),
                 _ => {}
             }
         }
+        notes.replaces = older.pop_last();
+        notes.first_version = older.pop_first();
         notes
+    }
+
+    /// The models that it is a newer version of, as far as its tags name them.
+    pub fn older(&self) -> impl Iterator<Item = AssetId> + use<> {
+        self.replaces.into_iter().chain(self.first_version)
     }
 }
 
@@ -165,7 +177,7 @@ pub fn source_note(source: impl std::fmt::Display) -> String {
     format!("{NOTE_PREFIX}source={source}")
 }
 
-/// The tag of a new version of a source model.
+/// The tag of a new version of a source model, with an older one.
 pub fn replaces_note(old: AssetId) -> String {
     format!("{NOTE_PREFIX}replaces={old}")
 }
@@ -258,6 +270,7 @@ mod tests {
     fn the_notes_of_a_source_model_are_read_as_they_were_written() {
         let tags = [
             source_note("00ff"),
+            replaces_note(AssetId(3)),
             replaces_note(AssetId(7)),
             "wood".to_owned(),
             by_note("ben@b"),
@@ -267,6 +280,7 @@ mod tests {
         assert_eq!(notes.by.as_deref(), Some("anna@a"));
         assert_eq!(notes.source.as_deref(), Some("00ff"));
         assert_eq!(notes.replaces, Some(AssetId(7)));
+        assert_eq!(notes.first_version, Some(AssetId(3)));
         let wrong = SourceNotes::of_tags(["assetfs:replaces=x"].into_iter());
         assert_eq!(wrong, SourceNotes::default());
     }

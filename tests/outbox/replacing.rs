@@ -21,6 +21,7 @@ fn second() -> Vec<(&'static str, Vec<u8>)> {
 fn replaced(asset: AssetId, name: &str, remove_old: bool) -> Replaced {
     Replaced {
         asset,
+        first_version: None,
         name: name.to_owned(),
         model_name: name.to_owned(),
         remove_old,

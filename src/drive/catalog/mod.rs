@@ -80,6 +80,8 @@ pub(super) use stale::{
 pub(super) use stored_reasons::forget_reason;
 pub(super) use stored_soon::store_soon;
 pub(super) use urls::remote_file;
-pub(super) use versions::{asset_with_source, model_like, newest_version, replaced_models};
+pub(super) use versions::{
+    asset_with_source, first_version, model_like, newest_version, replaced_models,
+};
 pub(super) use watch::{look_at, was_listed, watch};
 pub(super) use webhook::{Receiver, take_hint};

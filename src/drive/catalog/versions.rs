@@ -19,7 +19,7 @@ use crate::wire::{AllVersions, AssetId, UploadStatus};
 /// `here` are the pairs of old and new that this machine recorded.
 fn all_versions(known: &Known, here: impl IntoIterator<Item = (AssetId, AssetId)>) -> AllVersions {
     let noted = known.assets.rows();
-    let noted = noted.filter_map(|row| Some((row.notes.replaces?, row.id)));
+    let noted = noted.flat_map(|row| row.notes.older().map(|old| (old, row.id)));
     let is_there = |(_, new): &(AssetId, AssetId)| known.assets.row(new.0).is_some();
     AllVersions::new(noted.chain(here).filter(is_there))
 }
@@ -34,6 +34,12 @@ fn replaced(
     here: impl IntoIterator<Item = (AssetId, AssetId)>,
 ) -> HashMap<AssetId, AssetId> {
     all_versions(known, here).replaced(|version| known.assets.row(version.0).is_some())
+}
+
+/// The first version of a model, if it is a new version. That one may be deleted.
+pub fn first_version(catalog: &Catalog, asset: AssetId) -> Option<AssetId> {
+    let all = all_versions(&catalog.known(), catalog.outbox.uploads().replacements());
+    all.before(asset).last()
 }
 
 /// The newest version of a model.

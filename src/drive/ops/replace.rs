@@ -1,5 +1,6 @@
 //! New versions of models. The outbox moves the name when the new version is complete.
 
+use crate::drive::catalog::first_version;
 use crate::drive::error::{DriveError, DriveResult};
 use crate::drive::places::refusals;
 use crate::drive::tree::Tree;
@@ -55,6 +56,7 @@ pub fn replaced_by_next(tree: &Tree, asset: AssetId) -> DriveResult<Replaced> {
     let known = tree.catalog().asset(asset);
     Ok(Replaced {
         asset,
+        first_version: first_version(tree.catalog(), asset),
         model_name: known.map_or_else(|| name.clone(), |known| known.name),
         name,
         remove_old: false,

@@ -260,6 +260,7 @@ impl Draft {
             name: self.name.clone(),
             taken_name: None,
             replaces: None,
+            first_version: None,
             is_noted: false,
             kind: self.kind,
             by_command: self.by_command,

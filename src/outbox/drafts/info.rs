@@ -151,6 +151,9 @@ pub struct DraftInfo {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replaced {
     pub asset: AssetId,
+    /// The first of the versions, if `asset` is a new version itself: it links the others when `asset` is deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_version: Option<AssetId>,
     /// Its name in `rawmodels/`, which the new version takes.
     pub name: String,
     /// Its name on the service, which the new version is given.

@@ -59,6 +59,9 @@ pub struct SentRecord {
     /// The asset whose name it took over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<AssetId>,
+    /// The first version of that asset; see [`Replaced::first_version`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_version: Option<AssetId>,
     /// The asset has the tags that say what it was made of.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_noted: bool,

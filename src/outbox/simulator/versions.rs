@@ -134,6 +134,7 @@ async fn make(
     {
         let replaced = Replaced {
             asset: old,
+            first_version: None,
             name: name.clone(),
             model_name: name,
             remove_old: version.remove_old,

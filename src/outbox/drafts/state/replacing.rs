@@ -47,14 +47,16 @@ impl DraftsState {
         let Some(record) = self.sent.get_mut(&asset) else {
             return Ok(());
         };
-        Arc::make_mut(record).replaces = Some(replaced.asset);
+        let record = Arc::make_mut(record);
+        record.replaces = Some(replaced.asset);
+        record.first_version = replaced.first_version;
         match kind {
             DraftKind::Folder => {
-                Arc::make_mut(record).name.clone_from(&name);
+                record.name.clone_from(&name);
                 set_draft_name(self, id, &name)
             }
             DraftKind::LooseFile => {
-                Arc::make_mut(record).taken_name = Some(name);
+                record.taken_name = Some(name);
                 Ok(())
             }
         }

@@ -270,12 +270,15 @@ impl Uploads {
         self.parts.memory().state.sent.values().cloned().collect()
     }
 
-    /// The assets that were replaced from here, each with its new version.
+    /// The assets that were replaced from here, each with a newer version.
     pub fn replacements(&self) -> Vec<(AssetId, AssetId)> {
         let memory = self.parts.memory();
         let sent = memory.state.sent.values();
-        sent.filter_map(|record| Some((record.replaces?, record.asset)))
-            .collect()
+        let pairs = sent.flat_map(|record| {
+            let older = record.replaces.into_iter().chain(record.first_version);
+            older.map(|old| (old, record.asset))
+        });
+        pairs.collect()
     }
 
     /// The staged bytes of a file that was sent, while they are kept.

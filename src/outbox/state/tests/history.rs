@@ -318,6 +318,7 @@ impl History {
         let name = self.state.drafts.sent[&asset].folder_name()?.to_owned();
         let replaced = Replaced {
             asset,
+            first_version: None,
             model_name: name.clone(),
             name,
             remove_old: of.is_multiple_of(2),

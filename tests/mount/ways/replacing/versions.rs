@@ -372,6 +372,37 @@ fn another_machine_sees_both_versions_under_the_same_names() {
 }
 
 #[test]
+fn a_later_machine_knows_the_first_version_as_old_when_the_one_that_replaced_it_is_deleted() {
+    needs_fuse!();
+    let Chair {
+        fixture,
+        first,
+        model,
+        ..
+    } = Chair::mounted(&[]);
+    let old = id(&model);
+    run(replace(&version_of(&first, "2"), &model));
+    run(replace(&version_of(&first, "3"), &model).arg("--remove-old"));
+    let new = id(&model);
+    let names = || ["chair".to_owned(), format!("chair~{old}")].map(OsString::from);
+    let rawmodels = fixture.path("rawmodels");
+    wait_until("the second version is deleted", || {
+        names_in(&rawmodels) == names()
+    });
+    let noted = || fs::read_to_string(rawmodels.join(".assetfs/models.jsonl")).unwrap();
+    wait_until("the new version is noted", || {
+        noted().contains("\"replaces\"")
+    });
+    let later = fixture.second_machine();
+    let there = later.root().join("rawmodels");
+    wait_until("the later machine lists both", || {
+        names_in(&there) == names()
+    });
+    assert_eq!(id(&there.join("chair")), new);
+    assert_eq!(id(&there.join(format!("chair~{old}"))), old);
+}
+
+#[test]
 fn a_replacement_that_another_one_takes_the_place_of_does_not_report_success() {
     needs_fuse!();
     let Chair {
