@@ -9,12 +9,13 @@ use tokio::runtime::Handle;
 use super::background::Background;
 use super::catalog::{Catalog, OnChange, model_like};
 use super::config::DriveConfig;
-use super::deletions::Deletions;
+use super::deletions::{Deletions, RemoverWaits};
 use super::error::{DriveError, DriveResult};
 use super::estimates::Estimates;
 use super::events::EventLog;
 use super::failures::Failures;
 use super::history::History;
+use super::posix::Caller;
 use super::signs::Signs;
 use super::traffic::Traffic;
 use super::verification::Verification;
@@ -167,6 +168,15 @@ impl Tree {
 
     pub(super) fn verification(&self) -> &Verification {
         &self.verification
+    }
+
+    /// To be held while a call of a program is answered, if the program may be removing a model.
+    pub(super) fn remover_waits(&self, caller: &Caller) -> RemoverWaits<'_> {
+        RemoverWaits::begin(
+            &self.deletions,
+            || caller.process(),
+            self.config.restore_after,
+        )
     }
 
     /// Deletions in progress and recent ones.

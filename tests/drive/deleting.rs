@@ -77,6 +77,21 @@ async fn only_the_process_that_removed_the_entries_ends_the_deletion() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_model_is_removed_on_a_service_that_is_slower_than_what_was_removed_stays_hidden() {
+    const SLOW: &str = "[[rule]]\npath = \"/api/*\"\nfault = { kind = \"latency\", ms = 500 }\n";
+    let mut account = Account::new().await;
+    let files = [("a.png", &b"x"[..]), ("cube.gltf", MINIMAL_GLTF)];
+    account.upload_elsewhere("cube", &files).await;
+    account.meet_faults(SLOW).await;
+    let mounted = account
+        .mount_with(|config| config.restore_after = Duration::from_millis(300))
+        .await;
+    mounted.tree.remove_all("/rawmodels/cube").await.unwrap();
+    assert_eq!(account.assets().await.len(), 0);
+    mounted.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_was_removed_stays_hidden_while_its_program_removes_something_else() {
     let account = Account::new().await;
     account.add_cube().await;

@@ -14,6 +14,7 @@ use crate::drive::posix::{Caller, DirEntry, Fh, FileKind, Ino};
 use crate::drive::tree::Tree;
 
 pub async fn open_dir(mount: &Arc<Mount>, ino: Ino, caller: &Caller) -> DriveResult<Fh> {
+    let _waits = mount.remover_waits(caller);
     let as_of = mount.outbox().last_change();
     let node = mount.node(ino)?;
     look(mount, &node);

@@ -20,6 +20,7 @@ pub async fn lookup(
     name: &OsStr,
     caller: &Caller,
 ) -> DriveResult<Entry> {
+    let _waits = mount.remover_waits(caller);
     let folder = mount.node(parent)?;
     let name = text(name)?;
     let found = child_or_vanished(mount, (parent, &folder), name, caller).await;

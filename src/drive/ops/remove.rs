@@ -92,6 +92,7 @@ pub async fn remove_file(
     name: &OsStr,
     caller: &Caller,
 ) -> DriveResult<()> {
+    let _waits = mount.remover_waits(caller);
     let (folder, name, node) = to_be_removed(mount, parent, name, caller).await?;
     if check_mirror(mount, &folder, &node, caller).await? == Mirrored::Ignored {
         return Ok(());
@@ -220,6 +221,7 @@ pub async fn remove_dir(
     name: &OsStr,
     caller: &Caller,
 ) -> DriveResult<()> {
+    let _waits = mount.remover_waits(caller);
     let (folder, name, node) = to_be_removed(mount, parent, name, caller).await?;
     if check_mirror(mount, &folder, &node, caller).await? == Mirrored::Ignored {
         return Ok(());
