@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::exit::Exit;
-use super::interrupts::Interrupts;
+use super::interrupts;
 use super::mounted::MountedDrive;
 use super::output;
 use crate::drive::DriveEvent;
@@ -68,7 +68,7 @@ fn path_in(drive: &MountedDrive, path: &Path) -> Result<String> {
 
 async fn follow(drive: &MountedDrive, below: &str) -> Result<Exit> {
     let stop = CancellationToken::new();
-    Interrupts::new()?.cancel(&stop);
+    interrupts::cancel_at_signal(&stop)?;
     let events = BufReader::new(drive.events()?);
     let (send, mut lines) = mpsc::channel(LINES_WAITING);
     // A thread of its own: a read of the stream waits for the next event, and ends with the process.

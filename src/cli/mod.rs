@@ -123,6 +123,7 @@ use clap_complete::CompleteEnv;
 
 #[cfg(feature = "local-service")]
 pub use allocator::ProgramAllocator;
+use interrupts::beside_main_thread;
 use mount::mount_helper::Helper;
 
 /// A drive for 3D assets: copy a model in, drop a preset, read the optimized model.
@@ -230,10 +231,10 @@ pub fn run() -> ExitCode {
     let result = match command {
         Command::Mount(args) => mount::run(*args),
         Command::Unmount(args) => unmount::run(&args),
-        Command::Status(args) => status::run(&args),
+        Command::Status(args) => beside_main_thread(|| status::run(&args)),
         Command::Wait(args) => wait::run(&args),
         Command::List(args) => list::list(&args),
-        Command::Events(args) => events::run(&args),
+        Command::Events(args) => beside_main_thread(|| events::run(&args)),
         Command::Why(args) => why::run(&args),
         Command::Commit(args) => control::commit(&args),
         Command::Cancel(args) => control::cancel(&args),
@@ -255,10 +256,10 @@ pub fn run() -> ExitCode {
         Command::Webhook(args) => webhook::webhook(&args),
         Command::Preset(args) => preset::preset(&args),
         Command::Account(args) => sign_in::account(&args),
-        Command::Optimize(args) => optimize::run(&args),
-        Command::Watch(args) => watch::run(&args),
-        Command::Build(args) => build::run(&args),
-        Command::Thumbnail(args) => thumbnail::run(&args),
+        Command::Optimize(args) => beside_main_thread(|| optimize::run(&args)),
+        Command::Watch(args) => beside_main_thread(|| watch::run(&args)),
+        Command::Build(args) => beside_main_thread(|| build::run(&args)),
+        Command::Thumbnail(args) => beside_main_thread(|| thumbnail::run(&args)),
         Command::Pin(args) => cache::pin(&args),
         Command::Unpin(args) => cache::unpin(&args),
         Command::Check(args) => check::run(&args),

@@ -213,6 +213,46 @@ impl Drop for Stopped {
 }
 
 #[test]
+fn optimize_and_build_end_at_a_signal_while_a_file_of_a_drive_does_not_answer() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fixture.add_chair();
+    let folder = fixture.scratch.path();
+    let models = fixture.path("rawmodels");
+    let file = "models = 'mnt/rawmodels/chair'\n[presets]\nhalf = 'half.json'\n";
+    fs::write(folder.join("assetfs.toml"), file).unwrap();
+    let config = r#"{"limits":{"faces":{"percentage":50}}}"#;
+    fs::write(folder.join("half.json"), config).unwrap();
+    let _stopped = Stopped::now(&fixture);
+    let begin = |args: &[&str]| {
+        let mut command = Command::new(ASSETFS);
+        command.current_dir(folder).args(args);
+        command.stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let chair = models.join("chair/chair.gltf");
+    let chair = chair.to_str().unwrap();
+    let mut waiting = [
+        begin(&["optimize", chair, "out", "--preset", "half.json"]),
+        begin(&["build"]),
+    ];
+    for command in &mut waiting {
+        // It says so while it waits for the file.
+        let mut said = String::new();
+        let mut lines = BufReader::new(command.stderr.as_mut().unwrap());
+        lines.read_line(&mut said).unwrap();
+        assert!(said.contains("does not answer"), "{said}");
+        let pid = Pid::from_raw(command.id() as i32).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+    }
+    for command in waiting {
+        let ended = command.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(1), "{said}");
+        assert!(said.contains("interrupted"), "{said}");
+    }
+}
+
+#[test]
 fn a_command_says_that_the_drive_does_not_answer_once_and_goes_on_when_it_does() {
     needs_fuse!();
     let fixture = Fixture::new();

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::super::bring::Double;
 use super::super::budget::Budget;
 use super::super::exit::{WrongUse, sentence};
-use super::super::interrupts::Interrupts;
+use super::super::interrupts;
 use super::super::models_of_folder::{Links, ModelPreset, Source, left_out};
 use super::super::output;
 use super::super::removal_limit::{self, RemovalRefused};
@@ -239,7 +239,7 @@ impl<'a> Build<'a> {
 
     async fn run(&mut self, presets: &[ModelPreset], back: &Back) -> Result<Vec<Built>> {
         let stop = CancellationToken::new();
-        Interrupts::new()?.cancel(&stop);
+        interrupts::cancel_at_signal(&stop)?;
         let mut queues = Vec::new();
         for dir in &self.file.models {
             let mut queue = self.queue(dir, presets, back)?;

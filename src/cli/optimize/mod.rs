@@ -29,7 +29,7 @@ use super::chosen_preset::{self, Config};
 use super::completers;
 use super::engine_settings;
 use super::exit::{Exit, WrongUse};
-use super::interrupts::Interrupts;
+use super::interrupts;
 use super::output as json_output;
 use super::preset_list;
 use super::progress::Progress;
@@ -106,9 +106,9 @@ pub(super) fn run(args: &OptimizeArgs) -> Result<Exit> {
     let start = Instant::now();
     // Before the signals are caught: a preset may come from a pipe of the shell.
     let config = chosen_preset::choose(preset)?;
-    let interrupts = CancellationToken::new();
+    let stop = CancellationToken::new();
     let runtime = runtime()?;
-    runtime.block_on(async { Interrupts::new().map(|it| it.cancel(&interrupts)) })?;
+    interrupts::cancel_at_signal(&stop)?;
     let engine = EngineSettings {
         overwrite: args.overwrite,
         renders: args.renders,
@@ -117,8 +117,7 @@ pub(super) fn run(args: &OptimizeArgs) -> Result<Exit> {
         timeout: args.timeout.0,
     };
     let progress = Progress::new(args.quiet || json_output::is_json());
-    let (report, files) =
-        runtime.block_on(engine.run(&config, (input, out), &progress, &interrupts))?;
+    let (report, files) = runtime.block_on(engine.run(&config, (input, out), &progress, &stop))?;
     let facts = facts_of(&report);
     let exceeded = args.budget.exceeded_by(&facts);
     let finished = Finished {

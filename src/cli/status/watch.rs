@@ -12,7 +12,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressFinish, 
 use tokio_util::sync::CancellationToken;
 
 use super::super::exit::Exit;
-use super::super::interrupts::Interrupts;
+use super::super::interrupts;
 use super::super::mounted::{self, MountedDrive};
 use super::frame::{frame, other_failures};
 use super::path_below;
@@ -34,7 +34,7 @@ pub(super) fn run(drive: &MountedDrive) -> Result<Exit> {
 /// Until a signal, or until the drive is gone.
 async fn watch(drive: &MountedDrive) -> Result<Exit> {
     let stop = CancellationToken::new();
-    Interrupts::new()?.cancel(&stop);
+    interrupts::cancel_at_signal(&stop)?;
     let mut screen = io::stdout().is_terminal().then(Screen::new);
     let mut changes = Changes::default();
     let mut rates = Rates::default();

@@ -21,7 +21,7 @@ use crate::service::{
 use assetfs_engine::job::{Badge, DrawTask, ICON_NAME, Task, badged, icon_of_thumbnail};
 
 use super::exit::{Exit, WrongUse};
-use super::interrupts::Interrupts;
+use super::interrupts;
 use super::optimize::input::Model;
 use super::optimize::runtime;
 
@@ -205,7 +205,7 @@ fn drawn(path: &Path, size: u16) -> Result<Vec<u8>> {
     };
     let stop = CancellationToken::new();
     let outcome = runtime()?.block_on(async {
-        Interrupts::new()?.cancel(&stop);
+        interrupts::cancel_at_signal(&stop)?;
         let workers = Workers::start(worker, limits)?;
         let cannot = || format!("cannot draw {}", model.shown);
         workers.run(&task, |_| {}, &stop).await.with_context(cannot)

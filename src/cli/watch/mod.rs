@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::completers;
 use super::exit::{Exit, WrongUse};
-use super::interrupts::{Interrupted, Interrupts};
+use super::interrupts::{self, Interrupted};
 use super::models_of_folder::{Links, ModelPreset};
 use super::mounted::MountedDrive;
 use super::output;
@@ -191,7 +191,7 @@ pub(super) fn checked_folder_of_results(
 /// Until a signal, or with `--once` until nothing is left to do.
 async fn watch(args: &WatchArgs, queue: &mut Queue) -> Result<Exit> {
     let stop = CancellationToken::new();
-    Interrupts::new()?.cancel(&stop);
+    interrupts::cancel_at_signal(&stop)?;
     let (changed, mut changes) = mpsc::channel(1);
     // `--once` looks at the folder again before it ends.
     let watcher = match args.once {
