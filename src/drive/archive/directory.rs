@@ -63,11 +63,8 @@ impl Directory {
             .into_iter()
             .filter(|member| !member.name.ends_with('/'));
         for member in files {
-            // Of two members with one name the first counts, as for tools that list them.
-            directory
-                .members
-                .entry(member.name.clone())
-                .or_insert(member);
+            // Of two members with one name the last counts, as for the engine and for tools that unpack.
+            directory.members.insert(member.name.clone(), member);
         }
         directory
     }

@@ -215,3 +215,19 @@ async fn a_file_has_the_path_under_which_every_tool_unpacks_it() {
     let directory = directory(&up).await.unwrap();
     assert!(directory.member("../a.glb").is_some() && directory.member("/b.glb").is_some());
 }
+
+#[tokio::test]
+async fn of_two_files_with_one_name_the_last_is_shown_as_tools_unpack_it() {
+    let zip = zip_of(
+        &[("chair.glb", b"first"), ("chaiR.glb", b"the last")],
+        CompressionMethod::Stored,
+    );
+    // No tool that packs writes this, so the second name is changed.
+    let zip: Vec<u8> = zip
+        .iter()
+        .map(|byte| if *byte == b'R' { b'r' } else { *byte })
+        .collect();
+    let directory = directory(&zip).await.unwrap();
+    assert_eq!(directory.members().count(), 1);
+    assert_eq!(directory.member("chair.glb").unwrap().size, 8);
+}
