@@ -222,7 +222,7 @@ fn fit_image(index: usize, image: &Image, usage: &Usage, plan: &TexturePlan) -> 
         }
         Err(why) => FitResult::warning(
             WarningKind::BadTexture,
-            format!("texture {name} is damaged ({why}) and is not changed"),
+            format!("texture {name} cannot be read ({why}) and is not changed"),
         ),
     }
 }
