@@ -1,8 +1,8 @@
 // The account: points and storage, tokens, webhooks, its end.
 import { get, post, remove } from './api.js';
-import { badge } from './cards.js';
+import { badge, since } from './cards.js';
 import { fill, h } from './dom.js';
-import { ago, bytes, exact, number } from './format.js';
+import { bytes, number } from './format.js';
 import { icon } from './icons.js';
 import { ask, attempt, copy, say, tell } from './notices.js';
 import { endSession, forgetDrafts, tokenId } from './session.js';
@@ -40,7 +40,6 @@ export async function account({ place, life }) {
 
 const COLUMNS = ['Name', 'Optimizations', 'Last used', 'Made'];
 
-const when = (text) => h('time', { title: exact(text) }, ago(text));
 
 function tokenRow(token, refresh) {
   const isOurs = token.id === tokenId();
@@ -56,7 +55,7 @@ function tokenRow(token, refresh) {
     }
   };
   return h('tr', {}, h('th', { scope: 'row' }, token.name, isOurs ? badge({ word: 'this page', kind: 'plain' }) : null),
-    ...[number(token.optimization_count ?? 0), when(token.last_used_at), when(token.created_at)].map((value, at) => h('td', { 'data-title': COLUMNS[at + 1] }, value)),
+    ...[number(token.optimization_count ?? 0), since(token.last_used_at), since(token.created_at)].map((value, at) => h('td', { 'data-title': COLUMNS[at + 1] }, value)),
     h('td', {}, h('button.small', { type: 'button', 'aria-label': `Delete the token ${token.name}`, onclick: (event) => attempt(event.currentTarget, drop) }, icon('trash', 16))));
 }
 
@@ -85,7 +84,7 @@ function hookRow(hook, refresh) {
   };
   return h('li', {},
     h('div.row.apart.wrap', {}, h('strong.cut', {}, hook.url), hookState(hook)),
-    h('p.hint', {}, hook.last_called_at ? ['Last called ', when(hook.last_called_at)] : 'Never called', hook.failed_calls ? `, ${number(hook.failed_calls)} failed` : '', hook.verify_ssl ? '' : ', accepts any certificate'),
+    h('p.hint', {}, hook.last_called_at ? ['Last called ', since(hook.last_called_at)] : 'Never called', hook.failed_calls ? `, ${number(hook.failed_calls)} failed` : '', hook.verify_ssl ? '' : ', accepts any certificate'),
     h('div.row', {},
       h('button.small', { type: 'button', 'aria-label': `Send a test to ${hook.url}`, onclick: (event) => attempt(event.currentTarget, test) }, 'Send a test'),
       h('button.small', { type: 'button', 'aria-label': `Delete ${hook.url}`, onclick: (event) => attempt(event.currentTarget, drop) }, icon('trash', 16))));

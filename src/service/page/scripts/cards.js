@@ -1,5 +1,6 @@
 // Cards of models and results, and the lists around them: search, pages, empty lists.
 import { fill, h } from './dom.js';
+import { ago, exact } from './format.js';
 import { icon } from './icons.js';
 import { stable } from './pictures.js';
 import { ofPeople } from './tags.js';
@@ -11,6 +12,19 @@ export function picture(url, alt = '') {
     event.target.replaceWith(h('div.no-picture', {}, icon('cube', 40)));
   } });
 }
+
+/** How long ago a moment was. It stays true while it is shown. */
+export const since = (text) => h('time', { title: exact(text), 'data-since': text ?? '' }, ago(text));
+
+/** How often the times that are shown are written anew. */
+const AGAIN_MS = 20_000;
+
+setInterval(() => {
+  for (const time of document.querySelectorAll('time[data-since]')) {
+    const words = ago(time.dataset.since);
+    if (time.textContent !== words) time.textContent = words;
+  }
+}, AGAIN_MS);
 
 /** The state as a coloured word. */
 export const badge = ({ word, kind }) => h(`span.badge.${kind}`, {}, word);
@@ -28,7 +42,7 @@ export function tagList(tags) {
 /** A field that searches as one types. The words are kept in the address by `onSearch`. */
 export function searchField(label, value, onSearch) {
   let timer = null;
-  const input = h('input', { type: 'search', value, placeholder: label, 'aria-label': label, oninput: () => {
+  const input = h('input', { type: 'search', maxlength: 200, value, placeholder: label, 'aria-label': label, oninput: () => {
     clearTimeout(timer);
     timer = setTimeout(() => onSearch(input.value), 250);
   } });

@@ -15,15 +15,16 @@ const DRAG_PIXELS = 16;
 
 /**
  * @param {{rapid: any, source: import('./sides.js').Side, sideOf: (format: string) => import('./sides.js').Side, heatOf: (format: string, view: string) => string|null,
- *   formats: string[], others: any[],
+ *   formats: string[], others: any[], partner: number|null, onPartner: (id: number|null) => void,
  *   onSides: (left: import('./sides.js').Side, right: import('./sides.js').Side) => void, signal: AbortSignal}} given `others`: results of the same source;
- *   `onSides` hears what is compared, at once and at every change
+ *   `partner`: the one that is compared at first; `onSides` hears what is compared, at once and at every change
+ * @returns {{element: HTMLElement, learn: (others: any[]) => void}} `learn` takes the results that there are now
  */
-export function comparison({ rapid, source, sideOf, heatOf, formats, others, onSides, signal }) {
+export function comparison({ rapid, source, sideOf, heatOf, formats, others, partner, onPartner, onSides, signal }) {
   const stage = h('div.compare-stage');
   const views = h('div');
   const bar = h('div.row.wrap.apart');
-  const named = labelled(rapid, others);
+  let named = labelled(rapid, others);
   let left = source;
   /** The result in place of the source, with its label. */
   let other = null;
@@ -36,7 +37,8 @@ export function comparison({ rapid, source, sideOf, heatOf, formats, others, onS
   const seen = (one) => (mode === 'heat' ? heatOf(format, one) : right.picture(one));
   const models = () => [left, right].filter(({ source3d }) => source3d);
   const possible = () => ({ '3d': models().length > 0, slider: Boolean(left.picture('front') && right.picture('front')), beside: Boolean(right.picture('front')),
-    heat: Boolean(heatOf(format, 'front')),
+    // The engine compared the result with its source alone.
+    heat: !other && Boolean(heatOf(format, 'front')),
     // The 3D view of a result turns, and is sharp.
     turntable: !right.source3d && Object.keys(rapid.thumbnail?.turntable ?? {}).length > 1 });
   const show = () => {
@@ -53,9 +55,13 @@ export function comparison({ rapid, source, sideOf, heatOf, formats, others, onS
       show();
       views.querySelector(`input[value="${next}"]`)?.focus();
     }, 'result-view'));
+    showBar();
+  };
+  const showBar = () => {
+    const can = possible();
     const ways = MODES.filter(([one]) => can[one]);
     fill(bar, ways.length > 1 && tabs('Way to compare', ways, mode, again((next) => { mode = next; })),
-      formats.length > 1 && tabs('Format', formats.map((one) => [one, one.toUpperCase()]), format, again((next) => compareWith(other, next))), others.length > 0 && partner());
+      formats.length > 1 && tabs('Format', formats.map((one) => [one, one.toUpperCase()]), format, again((next) => compareWith(other, next))), named.length > 0 && partners());
   };
   /** Shows again after a choice; the focus stays on what was chosen. */
   const again = (change) => async (value) => {
@@ -75,10 +81,11 @@ export function comparison({ rapid, source, sideOf, heatOf, formats, others, onS
     [other, left, format, right] = [next, side, of, sideOf(of)];
     if (!signal.aborted) onSides(left, right);
   };
-  const partner = () => {
+  const partners = () => {
     const select = h('select', { 'aria-label': 'Compare with', onchange: async () => {
       await compareWith(named.find(([{ id }]) => String(id) === select.value) ?? null);
       if (signal.aborted) return;
+      onPartner(other?.[0].id ?? null);
       show();
       bar.querySelector('select')?.focus();
     } }, h('option', { value: 'source' }, 'Source'), named.map(([{ id }, label]) => h('option', { value: String(id) }, label)));
@@ -96,9 +103,19 @@ export function comparison({ rapid, source, sideOf, heatOf, formats, others, onS
     h('figure', {}, h('img.heat', { src: stable(heatOf(format, view)), alt: `Differences, ${view} view` }),
       h('figcaption', {}, 'Difference from the source', h('span.scale', { 'aria-hidden': 'true' }), h('span.hint', {}, 'equal to different'))));
   const turntableOf = () => turntable(rapid);
+  const learn = (now) => {
+    const list = JSON.stringify(labelled(rapid, now).map(([{ id }, label]) => [id, label]));
+    // What is being chosen from stays as it is.
+    if (list === JSON.stringify(named.map(([{ id }, label]) => [id, label])) || bar.contains(document.activeElement)) return;
+    named = labelled(rapid, now);
+    if (other && !named.some(([{ id }]) => id === other[0].id)) named.push(other);
+    showBar();
+  };
   onSides(left, right);
   show();
-  return h('section.compare', { 'aria-label': 'Before and after' }, bar, stage, views);
+  const first = named.find(([{ id }]) => id === partner);
+  if (first) compareWith(first).then(() => signal.aborted || show());
+  return { element: h('section.compare', { 'aria-label': 'Before and after' }, bar, stage, views), learn };
 }
 
 /** Both pictures in one place; the slider says how much of the left one is seen. */

@@ -1,5 +1,5 @@
 // The dialog that makes an embed, and the one that shows its address and snippet.
-import { post } from './api.js';
+import { Problem, get, post } from './api.js';
 import { h } from './dom.js';
 import { icon } from './icons.js';
 import { ask, tell } from './notices.js';
@@ -13,12 +13,21 @@ const SWITCHES = [
   ['shadowToggle', 'Shadow', true],
 ];
 
-/** @param {{rapid?: any, asset?: any}} model an optimized model, or an uploaded one in glb format */
-export async function createEmbed({ rapid, asset }) {
+/** The newest result of a model that a viewer can show stands for the model itself. */
+export async function embedResult(asset) {
+  const { data } = await get(`rawmodel/${asset.id}/rapidmodels`);
+  const [newest] = data.filter(({ downloads }) => downloads?.glb).sort((one, two) => two.id - one.id);
+  if (!newest) throw new Problem('A viewer needs a glb, and neither the model nor a result of it is one. Optimize the model with a preset that exports a glb.');
+  return createEmbed({ rapid: newest, note: `A viewer needs a glb. It will show the result “${newest.preset_name ?? newest.name}”, the newest that is one.` });
+}
+
+/** @param {{rapid?: any, asset?: any, note?: string}} model an optimized model, or an uploaded one in glb format */
+export async function createEmbed({ rapid, asset, note }) {
   const color = h('input', { type: 'color', name: 'color', value: '#f3f4f6' });
   const made = await ask({
     title: 'New embed', action: 'Make the embed',
     body: [
+      note && h('p', {}, note),
       h('label.field', {}, h('span', {}, 'Name'), h('input', { name: 'name', required: true, maxlength: 255, value: (rapid ?? asset).name })),
       h('fieldset.choices', {}, h('legend', {}, 'Viewer'),
         SWITCHES.map(([key, label, isOn]) => h('label.check', {}, h('input', { type: 'checkbox', name: key, checked: isOn }), h('span', {}, label))),
@@ -33,12 +42,13 @@ export async function createEmbed({ rapid, asset }) {
       return rapid ? post('embeds/create', { model_id: rapid.id, ...wish }) : post('embeds/raw', { raw_model_id: asset.id, ...wish });
     },
   });
-  if (made) showSnippet('The embed is made', made.embed_url);
+  if (made) showSnippet('The embed is made', made.name ?? (rapid ?? asset).name, made.embed_url);
 }
 
 /** The address of an embed and the text to put into other pages. */
-export function showSnippet(title, url) {
-  const snippet = `<iframe src="${url}" title="3D model" width="640" height="480" allow="fullscreen; xr-spatial-tracking" loading="lazy"></iframe>`;
+export function showSnippet(title, name, url) {
+  const escaped = name.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;');
+  const snippet = `<iframe src="${url}" title="3D model: ${escaped}" width="640" height="480" allow="fullscreen; xr-spatial-tracking" loading="lazy"></iframe>`;
   tell({ title, wide: true, body: [
     copied('Address', url, false), copied('Snippet', snippet, true),
     h('p', {}, h('a', { href: url, target: '_blank', rel: 'noopener' }, icon('open', 16), ' Open in a new tab')),

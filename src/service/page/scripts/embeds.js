@@ -1,8 +1,8 @@
 // The embeds of the account: where their pages are, how often they were opened, the snippet for other pages.
 import { get, query as address, remove } from './api.js';
-import { KeyedList, empty, pager, picture, searchField } from './cards.js';
+import { KeyedList, empty, pager, picture, searchField, since } from './cards.js';
 import { fill, h } from './dom.js';
-import { ago, counted } from './format.js';
+import { counted, factLine } from './format.js';
 import { icon } from './icons.js';
 import { ask, attempt, say } from './notices.js';
 import { showSnippet } from './embed_dialog.js';
@@ -50,9 +50,9 @@ function card(embed, refresh) {
   return h('li.card', {},
     h('div.card-picture', {}, picture(embed.thumbnail)),
     h('div.card-text', {}, h('h2.cut', { title: embed.name }, embed.name),
-      h('p.hint', {}, `${embed.rapidModelName ?? ''} · ${counted(embed.view_count, 'view')} · ${ago(embed.created_at)}`),
+      h('p.hint', {}, factLine([embed.rapidModelName, counted(embed.view_count, 'view'), since(embed.created_at)])),
       h('div.row.wrap.actions', {},
         h('a.button.small', { href: embed.url, target: '_blank', rel: 'noopener', 'aria-label': `Open ${embed.name} in a new tab` }, 'Open'),
-        h('button.small', { type: 'button', 'aria-label': `Snippet of ${embed.name}`, onclick: () => showSnippet(embed.name, embed.url) }, 'Snippet'),
+        h('button.small', { type: 'button', 'aria-label': `Snippet of ${embed.name}`, onclick: () => showSnippet(embed.name, embed.name, embed.url) }, 'Snippet'),
         h('button.small.icon-only', { type: 'button', 'aria-label': `Delete ${embed.name}`, onclick: (event) => attempt(event.currentTarget, drop) }, icon('trash', 16)))));
 }

@@ -64,8 +64,9 @@ export function ago(text) {
   return '';
 }
 
-/** Facts in one line, which breaks only between them and in lists. */
-export const factLine = (facts) => facts.filter(Boolean).map((fact) => fact.replaceAll(/(?<!,) /g, '\u00a0')).join(' · ');
+/** Facts in one line, texts or elements, as children of an element. It breaks only between them and in lists. */
+export const factLine = (facts) => facts.filter(Boolean)
+  .flatMap((fact, at) => [at ? ' · ' : '', typeof fact === 'string' ? fact.replaceAll(/(?<!,) /g, '\u00a0') : fact]);
 
 /** The whole moment, for titles. */
 export function exact(text) {

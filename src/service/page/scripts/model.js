@@ -1,12 +1,12 @@
 // One uploaded model: its pictures and content, its results, and what can be done with it.
-import { Problem, download, get, getIfThere, post, put, remove, text } from './api.js';
-import { KeyedList, badge, picture, progress } from './cards.js';
+import { download, get, getIfThere, post, put, remove, text } from './api.js';
+import { KeyedList, badge, picture, progress, since } from './cards.js';
 import { fill, h, refill } from './dom.js';
-import { ago, assetState, bytes, counted, exact, number, shownName } from './format.js';
+import { assetState, bytes, counted, number, shownName } from './format.js';
 import { icon } from './icons.js';
 import { changed } from './live.js';
 import { ask, attempt, complain, problemBox, say } from './notices.js';
-import { createEmbed } from './embed_dialog.js';
+import { createEmbed, embedResult } from './embed_dialog.js';
 import { convert } from './convert.js';
 import { optimize } from './optimize.js';
 import { logs } from './logs.js';
@@ -91,8 +91,7 @@ function showHead(head, asset, named) {
     h('div.row.wrap', {},
       button('spark', 'Optimize', () => optimize(asset), { kind: 'button.primary' }),
       button('embeds', 'Embed', () => {
-        if (!isGlb) throw new Problem('A viewer needs a glb. Choose “Embed” at a result that has one; without such a result, optimize the model first.');
-        return createEmbed({ asset });
+        return isGlb ? createEmbed({ asset }) : embedResult(asset);
       }),
       button('file', 'Convert', () => convert(asset)),
       linkButton(named.name),
@@ -173,7 +172,7 @@ function showFacts(place, asset, signal) {
     ['Animations', animations?.length && number(animations.length)],
     ['Skins', skins?.length && number(skins.length)],
     ['Dimensions', size && `${size} m`],
-    ['Uploaded', h('time', { title: exact(asset.created_at) }, ago(asset.created_at))],
+    ['Uploaded', since(asset.created_at)],
     ['Id', asset.id],
   ];
   refill(place, h('h2', { id: 'facts-title' }, 'Content'),

@@ -1,9 +1,9 @@
 // The gallery of uploaded models.
 import { get, serviceFacts } from './api.js';
-import { badge, empty, picture, progress, tagList } from './cards.js';
+import { badge, empty, picture, progress, tagList, since } from './cards.js';
 import { h } from './dom.js';
 import { uploadButton } from './drops.js';
-import { ago, assetState, bytes, factLine, shownName } from './format.js';
+import { assetState, bytes, factLine, shownName } from './format.js';
 import { gallery } from './gallery.js';
 import { later } from './later.js';
 import { noted, replacedBadge, withDriveNames } from './stale.js';
@@ -54,7 +54,7 @@ function card(asset) {
         state.kind === 'busy' ? progress(asset.progress ?? null, `${asset.name}: ${state.word}`) : null),
       h('div.card-text', {},
         h('h2.cut', { title: asset.name }, shownName(asset.name)),
-        h('p.hint', {}, factLine([asset.format?.toUpperCase(), state.kind === 'idle' ? null : bytes(asset.size), ago(asset.created_at)])),
+        h('p.hint', {}, factLine([asset.format?.toUpperCase(), state.kind === 'idle' ? null : bytes(asset.size), since(asset.created_at)])),
         state.kind === 'bad' && asset.error_message ? h('p.reason', { title: asset.error_message }, asset.error_message) : null,
         h('div.row.wrap', {}, state.kind === 'good' ? null : badge(state), replacedBadge(asset), warnings(asset), tagList(asset.tags)))));
 }

@@ -71,9 +71,10 @@ export async function attempt(button, action) {
 
 /**
  * Opens a dialog with a form; resolves with what `submit` returned, or `null` if it was cancelled.
- * @param {{title: string, body: any, action: string, danger?: boolean, wide?: boolean, submit?: (form: HTMLFormElement) => any}} wish
+ * @param {{title: string, body: any, action: string, danger?: boolean, wide?: boolean, submit?: (form: HTMLFormElement) => any,
+ *   mayClose?: () => Promise<boolean>}} wish `mayClose` is asked before it is cancelled
  */
-export function ask({ title, body, action, danger = false, wide = false, submit = () => true }) {
+export function ask({ title, body, action, danger = false, wide = false, submit = () => true, mayClose = null }) {
   return new Promise((resolve) => {
     let answer = null;
     const failure = h('div', { role: 'alert' });
@@ -82,8 +83,16 @@ export function ask({ title, body, action, danger = false, wide = false, submit 
       h('h2', { id: 'dialog-title' }, title),
       h('div.dialog-body', {}, body), failure,
       h('div.dialog-actions', {},
-        h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'), confirm));
+        h('button', { type: 'button', onclick: () => cancel() }, 'Cancel'), confirm));
     const dialog = h(wide ? 'dialog.wide' : 'dialog', { 'aria-labelledby': 'dialog-title' }, form);
+    const cancel = async () => {
+      if (!mayClose || await mayClose()) dialog.close();
+    };
+    dialog.addEventListener('cancel', (event) => {
+      if (!mayClose || event.target !== dialog) return;
+      event.preventDefault();
+      cancel();
+    });
     // A message is about what was entered before. On `input` and not on `change`: that comes with the click on a button, which would move
     // away under the pointer.
     form.addEventListener('input', () => fill(failure));

@@ -35,7 +35,7 @@ export async function optimizeAll(assets, left) {
   if (started === null) return null;
   say(`${counted(assets.length, 'optimization')} ${assets.length === 1 ? 'is' : 'are'} in the queue.`);
   changed();
-  return { done: true };
+  return null;
 }
 
 /** The results of each model that are done or on their way, and not stale. */

@@ -1,8 +1,7 @@
 // The presets of the account, and those of the factory by category.
 import { download, get, remove } from './api.js';
-import { empty } from './cards.js';
+import { empty, since } from './cards.js';
 import { fill, h } from './dom.js';
-import { ago } from './format.js';
 import { icon } from './icons.js';
 import { ask, attempt, say } from './notices.js';
 import { summary } from './preset_summary.js';
@@ -54,5 +53,5 @@ function ownRow(preset, refresh) {
     h('button.small', { type: 'button', 'aria-label': `Download ${preset.name}`, onclick: (event) => attempt(event.currentTarget, () => download(`preset/${preset.id}/download`, `${preset.name}.zip`)) }, icon('download', 16)),
     duplicate(preset),
     h('button.small', { type: 'button', 'aria-label': `Delete ${preset.name}`, onclick: (event) => attempt(event.currentTarget, drop) }, icon('trash', 16)),
-  ], h('p.hint', {}, `Changed ${ago(preset.updated_at)}`));
+  ], h('p.hint', {}, 'Changed ', since(preset.updated_at)));
 }

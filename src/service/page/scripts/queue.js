@@ -1,8 +1,8 @@
 // What the service works on: imports, and optimizations and conversions of the last week that run or failed.
 import { get } from './api.js';
-import { KeyedList, badge, empty, progress } from './cards.js';
+import { KeyedList, badge, empty, progress, since } from './cards.js';
 import { fill, h } from './dom.js';
-import { ago, assetState, factLine, failureOf, rapidState, shownName, stepOf } from './format.js';
+import { assetState, factLine, failureOf, rapidState, shownName, stepOf } from './format.js';
 import { resultName } from './tags.js';
 import { leftWords, timesLeft } from './time_left.js';
 
@@ -65,7 +65,7 @@ function optimization(rapid, left) {
 function row(job) {
   return h('li', {},
     h('div.row.apart', {}, h('a', { href: job.href }, h('strong', {}, job.name)), badge(job.state)),
-    h('p.hint', {}, factLine([job.kind, ago(job.since), job.left])),
+    h('p.hint', {}, factLine([job.kind, since(job.since), job.left])),
     job.isRunning ? progress(job.percent || null, `${job.name}: ${job.state.word}`) : null,
     job.note ? h('p', {}, job.note) : null);
 }

@@ -1,9 +1,9 @@
 // One optimized model beside its source: pictures, numbers, files, and what can be done with it.
 import { Problem, get, getIfThere, remove } from './api.js';
-import { badge, progress } from './cards.js';
+import { badge, progress, since } from './cards.js';
 import { comparison } from './compare.js';
 import { fill, h, refill } from './dom.js';
-import { ago, bytes, change, exact, failureOf, isLess, number, rapidState, stepOf } from './format.js';
+import { bytes, change, failureOf, isLess, number, rapidState, stepOf } from './format.js';
 import { createEmbed } from './embed_dialog.js';
 import { icon } from './icons.js';
 import { logs } from './logs.js';
@@ -17,15 +17,16 @@ import { staleBadge, staleLine, withDriveNames, withStaleness } from './stale.js
 import { resultName, tagEditor } from './tags.js';
 import { leftWords, timesLeft } from './time_left.js';
 
-export async function result({ place, life, id }) {
+export async function result({ place, life, id, query }) {
   const head = h('header.view-head');
   const body = h('div.result');
   const tags = h('div');
   let shown = '';
   let shownTags = '';
   let signedIn = epoch();
-  /** Takes over the new addresses of a record without showing everything anew. */
-  let renew = null;
+  /** What is shown of a finished result. @type {{renew: (rapid: any) => Promise<void>, learn: () => Promise<void>}|null} */
+  let done = null;
+  const asked = { partner: Number(query.get('with')) || null };
   const refresh = async () => {
     const [rapid] = await withStaleness([(await get(`rapidmodel/${id}`)).data]);
     if (JSON.stringify(rapid.tags) !== shownTags) {
@@ -35,16 +36,17 @@ export async function result({ place, life, id }) {
     const left = rapidState(rapid).kind === 'busy' ? leftWords((await timesLeft()).results[id]) : null;
     const key = JSON.stringify([rapid.optimization_status, rapid.progress, rapid.processing_step, rapid.stale, left]);
     if (key === shown) {
-      if (signedIn !== epoch()) await renew?.(rapid);
+      if (signedIn !== epoch()) await done?.renew(rapid);
       signedIn = epoch();
+      await done?.learn();
       return rapidState(rapid).kind === 'busy';
     }
     shown = key;
-    renew = null;
+    done = null;
     const [source] = await withDriveNames(rapid.rawmodel ? [rapid.rawmodel] : []);
     showHead(head, rapid, source);
     const state = rapidState(rapid);
-    if (state.kind === 'good') renew = await showDone(body, rapid, tags, life.signal);
+    if (state.kind === 'good') done = await showDone(body, rapid, tags, asked, life.signal);
     else if (state.kind === 'bad') showFailed(body, rapid);
     else showBusy(body, rapid, state, left);
     return state.kind === 'busy';
@@ -100,7 +102,7 @@ function showFailed(body, rapid) {
     logs({ error: rapid.rpd_error, warning: rapid.rpd_warnings }));
 }
 
-async function showDone(body, rapid, tags, signal) {
+async function showDone(body, rapid, tags, asked, signal) {
   const formats = formatsOf(rapid);
   const [renders, asset, related, reports] = await Promise.all([
     getIfThere(`rapidmodel/${rapid.id}/renders`),
@@ -117,20 +119,32 @@ async function showDone(body, rapid, tags, signal) {
     warnings.length ? h('section.warnings', {}, h('h2', {}, 'Warnings'), h('ul', {}, warnings.map((line) => h('li', {}, line)))) : null,
     h('section', {}, h('h2', {}, 'Files'), fileList),
     h('section', {}, h('h2', {}, 'Tags'), tags),
-    h('p.hint', {}, 'Made ', h('time', { title: exact(rapid.created_at) }, ago(rapid.created_at)), ` by engine ${rapid.engine_core_version}. Id ${rapid.id}.`));
+    h('p.hint', {}, 'Made ', since(rapid.created_at), ` by engine ${rapid.engine_core_version}. Id ${rapid.id}.`));
+  const othersOf = (found) => (found?.data ?? []).filter((other) => other.id !== rapid.id && rapidState(other).kind === 'good');
   const pictures = comparison({
-    rapid, formats, signal, onSides: showNumbers,
+    rapid, formats, signal, onSides: showNumbers, others: othersOf(related), partner: asked.partner,
+    onPartner: (partner) => {
+      asked.partner = partner;
+      history.replaceState(null, '', `#/results/${rapid.id}${partner ? `?with=${partner}` : ''}`);
+    },
     source: sourceSide({ asset: asset?.data, renders, report: reports.find(Boolean) }),
     sideOf: (format) => resultSide({ label: labelOf(rapid), rapid, format, renders, report: byFormat.get(format) }),
     heatOf: (format, view) => renders?.[`${format}-${view}__diff.png`] ?? null,
-    others: (related?.data ?? []).filter((other) => other.id !== rapid.id && rapidState(other).kind === 'good'),
   });
-  fill(body, h('div.split.wide-left', {}, pictures, side));
-  return async (fresh) => {
-    Object.assign(rapid, fresh);
-    if (renders) Object.assign(renders, await getIfThere(`rapidmodel/${rapid.id}/renders`));
-    if (asset) Object.assign(asset.data, (await getIfThere(`rawmodel/${asset.data.id}`))?.data);
-    fill(fileList, files(rapid));
+  fill(body, h('div.split.wide-left', {}, pictures.element, side));
+  return {
+    /** Takes over the new addresses of a record without showing everything anew. */
+    renew: async (fresh) => {
+      Object.assign(rapid, fresh);
+      if (renders) Object.assign(renders, await getIfThere(`rapidmodel/${rapid.id}/renders`));
+      if (asset) Object.assign(asset.data, (await getIfThere(`rawmodel/${asset.data.id}`))?.data);
+      fill(fileList, files(rapid));
+    },
+    /** Other results of the model may have been made meanwhile. */
+    learn: async () => {
+      const now = rapid.rawmodel && await getIfThere(`rawmodel/${rapid.rawmodel.id}/rapidmodels`);
+      if (now && !signal.aborted) pictures.learn(othersOf(now));
+    },
   };
 }
 

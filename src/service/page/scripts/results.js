@@ -1,8 +1,8 @@
 // The gallery of optimized models, over all models.
 import { serviceFacts } from './api.js';
-import { badge, empty, picture, progress, tagList } from './cards.js';
+import { badge, empty, picture, progress, tagList, since } from './cards.js';
 import { h } from './dom.js';
-import { ago, bytes, factLine, failureOf, rapidState } from './format.js';
+import { bytes, factLine, failureOf, rapidState } from './format.js';
 import { gallery } from './gallery.js';
 import { warnings } from './models.js';
 import { deleteSelected, downloadResults, tagSelected } from './several.js';
@@ -46,8 +46,8 @@ export function resultCard(rapid) {
   const state = rapidState(rapid);
   const score = similarity(rapid);
   const facts = state.kind === 'good'
-    ? [Object.keys(rapid.downloads).filter((key) => key !== 'all').join(', ').toUpperCase(), bytes(rapid.meta?.exportSize), ago(rapid.created_at)]
-    : [ago(rapid.created_at)];
+    ? [Object.keys(rapid.downloads).filter((key) => key !== 'all').join(', ').toUpperCase(), bytes(rapid.meta?.exportSize), since(rapid.created_at)]
+    : [since(rapid.created_at)];
   const reason = state.kind === 'bad' ? failureOf(rapid) : null;
   return h('li.card', {},
     h('a.card-link', { href: `#/results/${rapid.id}` },

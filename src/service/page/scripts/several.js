@@ -78,7 +78,7 @@ export async function convertSelected(selected) {
 /** @param {string} api `rawmodel` or `rapidmodel` @param {string} what is lost, in a sentence */
 export async function deleteSelected(api, one, what, items) {
   const sure = await ask({ title: `Delete ${counted(items.length, one)}?`, danger: true, action: `Delete ${counted(items.length, one)}`,
-    body: [h('ul.cut-list', {}, items.slice(0, 6).map((item) => h('li.cut', {}, resultName(item), h('span.hint', {}, ` ${factLine([item.preset_name, `id ${item.id}`, ago(item.created_at)])}`))), items.length > 6 && h('li', {}, `and ${items.length - 6} more`)), h('p', {}, what)],
+    body: [h('ul.cut-list', {}, items.slice(0, 6).map((item) => h('li.cut', {}, resultName(item), h('span.hint', {}, ' ', factLine([item.preset_name, `id ${item.id}`, ago(item.created_at)])))), items.length > 6 && h('li', {}, `and ${items.length - 6} more`)), h('p', {}, what)],
     submit: () => post(`${api}/delete`, { ids: items.map(({ id }) => id) }) });
   if (sure === null) return null;
   say(`Deleted ${counted(items.length, one)}.`);

@@ -1,7 +1,7 @@
 // Uploading: drops and chosen files are reviewed in a dialog, then sent model by model; a panel shows how far each is.
 // An upload is a start, a PUT of each file to its signed URL, and a complete, as the API has it.
 import { Problem, get, query, serviceFacts } from './api.js';
-import { fill, h } from './dom.js';
+import { fill, h, refill } from './dom.js';
 import { panel, unended } from './drops.js';
 import { bytes, counted } from './format.js';
 import { icon } from './icons.js';
@@ -51,7 +51,7 @@ export async function review(files) {
   const show = async () => {
     const own = turn += 1;
     list.dispatchEvent(new Event('input', { bubbles: true }));
-    fill(list, planned.map((one) => planRow(one, planned, formats, move)));
+    refill(list, planned.map((one) => planRow(one, planned, formats, move)));
     for (const one of planned.filter(({ isLeftOver }) => !isLeftOver)) {
       one.problems = await problemsOf(one);
       one.leftOut = await leftOutOf(one, formats);
@@ -59,7 +59,7 @@ export async function review(files) {
     await noteTaken(planned);
     if (own !== turn) return;
     force.hidden = !planned.some(({ problems }) => problems?.length);
-    fill(list, planned.map((one) => planRow(one, planned, formats, move)));
+    refill(list, planned.map((one) => planRow(one, planned, formats, move)));
   };
   let checked = show();
   const together = h('div');
@@ -88,6 +88,8 @@ export async function review(files) {
     body: [together, list, force],
     action: 'Upload',
     wide: true,
+    mayClose: async () => moves.size === 0
+      || await ask({ title: 'Close the list?', action: 'Close it', danger: true, body: h('p', {}, 'Nothing is uploaded, and which file belongs to which model is forgotten.') }) !== null,
     submit: async (form) => {
       await checked;
       const wanted = planned.filter((one) => !one.isLeftOver);
@@ -147,7 +149,7 @@ function filesOf(group, planned, move, open) {
     others.map((other, at) => h('option', { value: `in ${at}` }, other.name)),
     h('option', { value: 'own' }, 'a model of its own'),
     group.isLeftOver ? null : h('option', { value: 'none' }, 'not uploaded'));
-  return h('details', { open }, h('summary', {}, 'Files'),
+  return h('details', { open }, h('summary', {}, 'Files', h('span.unseen', {}, group.isLeftOver ? ' that are not uploaded' : ` of ${group.name}`)),
     h('ul', {}, group.files.map((one) => h('li.row.apart', {}, h('span.cut', {}, one.path), choice(one)))));
 }
 
