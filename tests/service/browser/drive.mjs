@@ -218,6 +218,20 @@ await step('dropped files are grouped by what each model refers to, and the grou
   assert.deepEqual(planned.again, ['a: a.gltf a.bin licence.txt', groups[1], groups[2], 'd: d.glb', '-: wood.png']);
 });
 
+await step('a list of uploads that was changed by hand is not lost by Escape', async () => {
+  const files = ['one.glb', 'note.txt', 'two.txt'].map((name) => ({ name, mimeType: '', buffer: Buffer.from('x') }));
+  await page.locator('input[type=file]').first().setInputFiles(files);
+  const list = page.locator('dialog').filter({ has: page.locator('.planned') });
+  await list.getByLabel('Model of note.txt').selectOption('in 0');
+  await list.locator('details[open]').filter({ has: page.getByLabel('Model of two.txt') }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog', { name: 'Close the list?' }).getByRole('button', { name: 'Cancel' }).click();
+  await list.getByRole('button', { name: 'Upload', exact: true }).waitFor();
+  await list.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('dialog', { name: 'Close the list?' }).getByRole('button', { name: 'Close it' }).click();
+  await list.waitFor({ state: 'detached' });
+});
+
 await step('what the drive would not send is refused with its sentence, unless it is wanted', async () => {
   const glb = fs.readFileSync(path.join(modelDir, 'square.glb'));
   const gltf = fs.readFileSync(path.join(modelDir, 'chair', 'chair.gltf'));
@@ -578,6 +592,10 @@ await step('two results are beside each other', async () => {
   assert.deepEqual((await row.getByRole('cell').allTextContents()).slice(0, 2), counted, 'the numbers are those of the two results');
   await page.getByRole('row', { name: /^Similarity/ }).waitFor();
   await judge('compare-results');
+  // The pictures of differences are those to the source.
+  assert.equal(await page.getByLabel('Heat map').count(), 0);
+  await page.reload();
+  await page.locator('.captions').getByText('Own settings').waitFor();
   await page.getByLabel('Compare with').selectOption('source');
   assert.match(await page.locator('table.numbers thead').textContent(), /Before.*After/);
   await page.getByLabel('Compare with').selectOption({ index: 1 });
@@ -727,7 +745,7 @@ await step('an embed is made, and its snippet can be copied', async () => {
   await dialog.getByRole('button', { name: 'Make the embed' }).click();
   embedUrl = await page.getByRole('dialog').getByLabel('Address', { exact: true }).inputValue();
   const snippet = await page.getByRole('dialog').getByLabel('Snippet', { exact: true }).inputValue();
-  assert.ok(snippet.startsWith(`<iframe src="${embedUrl}"`), snippet);
+  assert.ok(snippet.startsWith(`<iframe src="${embedUrl}" title="3D model: Chair for the shop"`), snippet);
   await page.getByText('This address works on this machine only').waitFor();
   await page.getByRole('button', { name: 'Close' }).click();
   await place('Embeds');
