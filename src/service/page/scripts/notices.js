@@ -69,6 +69,10 @@ export async function attempt(button, action) {
   }
 }
 
+let dialogs = 0;
+/** A dialog may ask above another one. */
+const nextTitleId = () => `dialog-title-${dialogs += 1}`;
+
 /**
  * Opens a dialog with a form; resolves with what `submit` returned, or `null` if it was cancelled.
  * @param {{title: string, body: any, action: string, danger?: boolean, wide?: boolean, submit?: (form: HTMLFormElement) => any,
@@ -76,15 +80,16 @@ export async function attempt(button, action) {
  */
 export function ask({ title, body, action, danger = false, wide = false, submit = () => true, mayClose = null }) {
   return new Promise((resolve) => {
+    const titleId = nextTitleId();
     let answer = null;
     const failure = h('div', { role: 'alert' });
     const confirm = h(danger ? 'button.danger' : 'button.primary', { type: 'submit' }, action);
     const form = h('form', { method: 'dialog', novalidate: '' },
-      h('h2', { id: 'dialog-title' }, title),
+      h('h2', { id: titleId }, title),
       h('div.dialog-body', {}, body), failure,
       h('div.dialog-actions', {},
         h('button', { type: 'button', onclick: () => cancel() }, 'Cancel'), confirm));
-    const dialog = h(wide ? 'dialog.wide' : 'dialog', { 'aria-labelledby': 'dialog-title' }, form);
+    const dialog = h(wide ? 'dialog.wide' : 'dialog', { 'aria-labelledby': titleId }, form);
     const cancel = async () => {
       if (!mayClose || await mayClose()) dialog.close();
     };
@@ -133,8 +138,9 @@ function markFields(form, problem) {
 
 /** Tells something in a dialog that only closes. */
 export function tell({ title, body, wide = false }) {
-  const dialog = h(wide ? 'dialog.wide' : 'dialog', { 'aria-labelledby': 'dialog-title' },
-    h('h2', { id: 'dialog-title' }, title), h('div.dialog-body', {}, body),
+  const titleId = nextTitleId();
+  const dialog = h(wide ? 'dialog.wide' : 'dialog', { 'aria-labelledby': titleId },
+    h('h2', { id: titleId }, title), h('div.dialog-body', {}, body),
     h('div.dialog-actions', {}, h('button.primary', { type: 'button', onclick: () => dialog.close() }, 'Close')));
   dialog.addEventListener('close', () => dialog.remove());
   document.body.append(dialog);
