@@ -44,7 +44,7 @@ pub(super) fn cancel_at_signal(stop: &CancellationToken) -> io::Result<()> {
     let stop = stop.clone();
     let (send, taken) = mpsc::channel();
     let wait = move || {
-        let (mut signals, runtime) = match Signals::take() {
+        let (mut signals, runtime) = match EndSignals::take() {
             Ok(taken) => taken,
             Err(error) => return send.send(Err(error)),
         };
@@ -61,17 +61,17 @@ pub(super) fn cancel_at_signal(stop: &CancellationToken) -> io::Result<()> {
     taken.recv().unwrap_or_else(|_| ended())
 }
 
-struct Signals {
+struct EndSignals {
     interrupt: Signal,
     terminate: Signal,
 }
 
-impl Signals {
+impl EndSignals {
     /// Takes the signals from now on. The runtime is one of its own: that of the command stands still while a file does not answer.
-    fn take() -> io::Result<(Signals, Runtime)> {
+    fn take() -> io::Result<(EndSignals, Runtime)> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let entered = runtime.enter();
-        let signals = Signals {
+        let signals = EndSignals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
         };

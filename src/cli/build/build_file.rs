@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::super::budget::Budget;
 use super::super::exit::WrongUse;
+use super::super::unanswered;
 use super::output_name::OutputName;
 use crate::given_files;
 use crate::wire::PresetText;
@@ -153,10 +154,15 @@ impl BuildFile {
             };
             (label, BuildPreset { preset, ..entry })
         });
+        let models: Vec<PathBuf> = text.models.0.iter().map(|it| place(it)).collect();
+        let out = place(&text.out);
+        for folder in models.iter().chain([&out]) {
+            unanswered::watch(folder);
+        }
         Ok(BuildFile {
             presets: presets.collect(),
-            models: text.models.0.iter().map(|it| place(it)).collect(),
-            out: place(&text.out),
+            models,
+            out,
             drive: text.drive.map(|it| place(&it)),
             name: text.name,
             budget: text.budget,

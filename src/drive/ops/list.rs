@@ -76,7 +76,7 @@ fn described(
 
 /// True for what may go without a user's action: everything but the user's own files and texts.
 fn can_vanish(node: &Node) -> bool {
-    !matches!(node.removal(), Removal::Entry(..) | Removal::Job(..))
+    !matches!(node.removal(), Removal::Entry(_) | Removal::Job(..))
 }
 
 /// The next rows of an open folder; waits for them while there may be more.

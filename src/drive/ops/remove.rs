@@ -125,7 +125,7 @@ async fn remove_file_node(
 ) -> DriveResult<()> {
     match node.removal() {
         Removal::Vanished if node.kind() != Some(FileKind::Folder) => Ok(()),
-        Removal::Entry(draft, _) => {
+        Removal::Entry(draft) => {
             if node.attributes(mount).await?.kind == FileKind::Folder {
                 return Err(DriveError::IsAFolder);
             }
@@ -251,7 +251,7 @@ async fn remove_dir_node(
             Ok(())
         }
         Removal::Model(model) => delete_model(mount, model, caller).await,
-        Removal::Entry(draft, _) if !is_frozen(mount, draft) => {
+        Removal::Entry(draft) if !is_frozen(mount, draft) => {
             let parent = folder
                 .draft_entry()
                 .map_or(EntryId::ROOT, |(_, entry)| entry);
@@ -261,7 +261,7 @@ async fn remove_dir_node(
                 .entries()
                 .remove_dir(draft, parent, name, &caller)?)
         }
-        Removal::Entry(..) | Removal::Part if node.kind() != Some(FileKind::File) => {
+        Removal::Entry(_) | Removal::Part if node.kind() != Some(FileKind::File) => {
             check_emptied(mount, &node, caller).await?;
             hide(mount, node, caller).await
         }

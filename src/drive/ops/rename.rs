@@ -179,7 +179,7 @@ pub fn relocate(mount: &Mount, source: &Node, renamed: Renamed) {
     // Also if both count as the same node: an entry keeps its identity in another draft, but is found in that draft alone.
     mount.inodes().relocate(source, new);
     match source.removal() {
-        Removal::Entry(draft, _) if draft == renamed.draft => {}
+        Removal::Entry(draft) if draft == renamed.draft => {}
         _ => relocate_below(mount, renamed.draft, renamed.entry),
     }
 }

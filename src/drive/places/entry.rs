@@ -173,7 +173,7 @@ impl Place for DraftEntry {
     }
 
     fn removal(&self) -> Removal {
-        Removal::Entry(self.draft, self.entry)
+        Removal::Entry(self.draft)
     }
 
     fn attribute_rule(&self) -> AttributeRule {

@@ -90,7 +90,7 @@ pub enum Removal {
     /// Deletes the model, or its draft.
     Model(Model),
     /// Removes the entry of a draft; hides that of an asset.
-    Entry(DraftId, EntryId),
+    Entry(DraftId),
     Job(DropFolder, Arc<str>),
     /// Forgets a part that a removed job left; hides any other.
     JobPart(JobEntry),

@@ -222,7 +222,8 @@ await step('a list of uploads that was changed by hand is not lost by Escape', a
   const files = ['one.glb', 'note.txt', 'two.txt'].map((name) => ({ name, mimeType: '', buffer: Buffer.from('x') }));
   await page.locator('input[type=file]').first().setInputFiles(files);
   const list = page.locator('dialog').filter({ has: page.locator('.planned') });
-  await list.getByLabel('Model of note.txt').selectOption('in 0');
+  await list.getByText('Files of one').click();
+  await list.getByLabel('Model of note.txt').selectOption('none');
   await list.locator('details[open]').filter({ has: page.getByLabel('Model of two.txt') }).waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('dialog', { name: 'Close the list?' }).getByRole('button', { name: 'Cancel' }).click();

@@ -443,11 +443,15 @@ fn what_was_written_in_place_is_seen_as_soon_as_close_returns() {
 fn the_old_version_is_whole_while_its_loose_file_is_written_in_place() {
     needs_fuse!();
     let fixture = Fixture::new();
-    let first = triangle_glb("the first version");
-    fs::write(fixture.path("rawmodels/copied.glb"), &first).unwrap();
+    // What has the bytes of another model is not sent by `sync`.
+    let versions = |name: &str| {
+        let named = |which| triangle_glb(&format!("the {which} version of {name}"));
+        [named("first"), named("second, longer")]
+    };
+    fs::write(fixture.path("rawmodels/copied.glb"), &versions("copied")[0]).unwrap();
     let source = fixture.scratch.path().join("models");
     fs::create_dir(&source).unwrap();
-    fs::write(source.join("synced.glb"), &first).unwrap();
+    fs::write(source.join("synced.glb"), &versions("synced")[0]).unwrap();
     run(assetfs("sync", &source)
         .arg(fixture.root())
         .env("HOME", fixture.scratch.path()));
@@ -455,7 +459,7 @@ fn the_old_version_is_whole_while_its_loose_file_is_written_in_place() {
     for name in ["copied", "synced"] {
         let file = fixture.path(&format!("rawmodels/{name}.glb"));
         let inside = fixture.path(&format!("rawmodels/{name}/{name}.glb"));
-        let second = triangle_glb("the second version");
+        let [first, second] = versions(name);
         let mut writer = File::create(&file).unwrap();
         writer.write_all(&second[..9]).unwrap();
         assert_eq!(fs::metadata(&file).unwrap().len(), 9, "{name}");
