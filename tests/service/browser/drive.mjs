@@ -304,7 +304,7 @@ await step('a model is optimized with a preset of the factory', async () => {
   await page.getByRole('link', { name: /Oak chair/ }).click();
   await heading('Oak chair');
   await page.getByRole('button', { name: 'Embed' }).click();
-  await page.getByText('A viewer needs a glb. Choose “Embed” at a result that has one').waitFor();
+  await page.getByText('A viewer needs a glb, and neither the model nor a result').waitFor();
   await page.getByRole('button', { name: 'Dismiss' }).click();
   await page.getByText('Triangles', { exact: true }).waitFor();
   await page.getByLabel('New tag').fill(HOSTILE);
@@ -735,6 +735,15 @@ await step('a lost connection is said, and the page goes on by itself', async ()
 });
 
 let embedUrl;
+await step('an embed of a model that is no glb shows its newest result that is one', async () => {
+  await place('Models');
+  await page.getByRole('link', { name: /^Oak chair/ }).click();
+  await page.getByRole('button', { name: 'Embed' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('It will show the result “').waitFor();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+});
+
 await step('an embed is made, and its snippet can be copied', async () => {
   await place('Results');
   await page.getByRole('link', { name: /Oak chair Mobile AR/ }).click();
