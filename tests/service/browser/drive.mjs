@@ -611,7 +611,7 @@ await step('a link to a result opens it after signing in', async () => {
   await page.getByText('This address works on this machine only').waitFor();
   await judge('link');
   await page.getByRole('button', { name: 'Close' }).click();
-  assert.match(link, /#\/results\/\d+$/);
+  assert.match(link, /#\/results\/\d+(\?with=\d+)?$/);
   const colleague = await browser.newContext({ viewport: WIDE });
   const theirs = await colleague.newPage();
   await theirs.goto(link);
