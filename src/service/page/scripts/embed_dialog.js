@@ -34,15 +34,16 @@ export async function createEmbed({ rapid, asset, note }) {
         h('label.check', {}, h('input', { type: 'checkbox', name: 'plain' }), h('span', {}, 'Background of this colour: '), color)),
       h('label.check', {}, h('input', { type: 'checkbox', name: 'save' }), h('span', {}, 'Keep these settings for later embeds')),
     ],
-    submit: (form) => {
+    submit: async (form) => {
       const fields = new FormData(form);
       const config = Object.fromEntries(SWITCHES.map(([key]) => [key, String(fields.has(key))]));
       if (fields.has('plain')) Object.assign(config, { backgroundIsColor: 'true', plainBackgroundColor: fields.get('color') });
       const wish = { name: fields.get('name').trim(), config: JSON.stringify(config), save_user_theme: fields.has('save') };
-      return rapid ? post('embeds/create', { model_id: rapid.id, ...wish }) : post('embeds/raw', { raw_model_id: asset.id, ...wish });
+      const { embed_url: url } = await (rapid ? post('embeds/create', { model_id: rapid.id, ...wish }) : post('embeds/raw', { raw_model_id: asset.id, ...wish }));
+      return { name: wish.name, url };
     },
   });
-  if (made) showSnippet('The embed is made', made.name ?? (rapid ?? asset).name, made.embed_url);
+  if (made) showSnippet('The embed is made', made.name, made.url);
 }
 
 /** The address of an embed and the text to put into other pages. */
