@@ -7,6 +7,7 @@ use std::sync::{Mutex, OnceLock};
 
 use super::recopy::RecopyCheck;
 use crate::drive::places::DraftEntry;
+use crate::drive::posix::Caller;
 use crate::outbox::StagedFile;
 
 pub struct Overwrite {
@@ -14,6 +15,8 @@ pub struct Overwrite {
     pub check: RecopyCheck,
     /// Held while the file is emptied, and while the new one takes the name.
     pub turn: Mutex<()>,
+    /// The process that opened it.
+    opener: u32,
     next: OnceLock<NextFile>,
 }
 
@@ -31,18 +34,27 @@ pub struct NextFile {
     pub temporary_name: String,
     /// The draft has the name of the file.
     is_placed: AtomicBool,
+    /// The program has closed the file with something in it.
+    is_closed: AtomicBool,
     /// A program has set the modification time. If the bytes are the same, the uploaded file gets this time.
     is_time_set: AtomicBool,
 }
 
 impl Overwrite {
-    pub fn new(target: OverwriteTarget, check: RecopyCheck) -> Overwrite {
+    pub fn new(target: OverwriteTarget, check: RecopyCheck, caller: &Caller) -> Overwrite {
         Overwrite {
             target,
             check,
             turn: Mutex::new(()),
+            opener: caller.process(),
             next: OnceLock::new(),
         }
+    }
+
+    /// True if the process that opened it calls, or one that is not known. A program that it has started has a copy of the
+    /// descriptor, and may close it long before.
+    pub fn is_opener(&self, caller: &Caller) -> bool {
+        caller.pid == 0 || caller.process() == self.opener
     }
 
     /// The new content, once the file has been emptied.
@@ -61,6 +73,7 @@ impl Overwrite {
             file,
             temporary_name,
             is_placed: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
             is_time_set: AtomicBool::new(false),
         };
         let is_first = self.next.set(next).is_ok();
@@ -75,6 +88,14 @@ impl NextFile {
 
     pub fn placed(&self) {
         self.is_placed.store(true, Ordering::Release);
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    pub fn closed(&self) {
+        self.is_closed.store(true, Ordering::Release);
     }
 
     pub fn is_time_set(&self) -> bool {

@@ -33,7 +33,7 @@ pub async fn open_overwrite(
         return Ok(None);
     }
     mount.outbox().uploads().until_checked(of.draft).await;
-    let Some(overwrite) = overwritable(mount, of) else {
+    let Some(overwrite) = overwritable(mount, of, caller) else {
         return Ok(None);
     };
     if flags.truncate {
@@ -42,10 +42,10 @@ pub async fn open_overwrite(
     Ok(Some(overwrite))
 }
 
-fn overwritable(tree: &Tree, of: DraftEntry) -> Option<Overwrite> {
+fn overwritable(tree: &Tree, of: DraftEntry, caller: &Caller) -> Option<Overwrite> {
     if has_failed(tree, of.draft) {
         let check = RecopyCheck::of_sent(tree, of, refusals::failed_import)?;
-        return Some(Overwrite::new(OverwriteTarget::Failed(of), check));
+        return Some(Overwrite::new(OverwriteTarget::Failed(of), check, caller));
     }
     let asset = tree.catalog().asset_of_draft(of.draft)?;
     let record = tree.outbox().uploads().sent_record(asset)?;
@@ -54,7 +54,7 @@ fn overwritable(tree: &Tree, of: DraftEntry) -> Option<Overwrite> {
     let is_it = (beside.draft, beside.entry) == (of.draft, of.entry);
     replaced_by_file(tree, of).ok().filter(|_| is_it)?;
     let check = RecopyCheck::of_sent(tree, of, refusals::frozen_asset)?;
-    Some(Overwrite::new(OverwriteTarget::Loose(name), check))
+    Some(Overwrite::new(OverwriteTarget::Loose(name), check, caller))
 }
 
 /// The file that the new content takes the place of, as it is now.
@@ -98,12 +98,19 @@ fn begin(mount: &Mount, of: &Overwrite, caller: &Caller) -> DriveResult<()> {
 }
 
 /// Handles a `close`. If the new bytes differ from those that were sent, the new file gets the name. Nothing changes if they
-/// are the same, or if the new file is empty: a shell closes an empty file before it writes to it.
+/// are the same, if the new file is empty (a shell closes an empty file before it writes to it), or if another process closes a
+/// copy of the descriptor.
 pub async fn flush(mount: &Mount, of: &Overwrite, caller: &Caller) -> DriveResult<()> {
     let Some(next) = of.next() else {
         return of.check.flush();
     };
     next.file.flush()?;
+    if !of.is_opener(caller) {
+        return Ok(());
+    }
+    if next.file.size() > 0 {
+        next.closed();
+    }
     if place(mount, of, next, caller)? {
         until_names_expire().await;
     }
@@ -153,11 +160,21 @@ fn is_same(tree: &Tree, of: &Overwrite, next: &NextFile) -> bool {
     written.is_some() && written == standing
 }
 
-/// Handles the last `close`: removes what has not become the next version.
-pub fn release(mount: &Mount, of: &Overwrite) {
+/// Handles the last `close`, which another process than the one that opened the file may make; `opener` is that one. Removes what
+/// has not become the next version.
+pub fn release(mount: &Mount, of: &Overwrite, opener: &Caller) {
     let Some(next) = of.next().filter(|next| !next.is_placed()) else {
         return;
     };
+    if !next.is_closed() {
+        match place(mount, of, next, opener) {
+            Ok(true) => return,
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(name = next.temporary_name, %error, "a file that was written in place is not saved");
+            }
+        }
+    }
     let copy = (next.file.draft(), next.file.entry());
     if let Some(standing) = standing(mount, of)
         && next.is_time_set()

@@ -147,7 +147,7 @@ pub async fn release(mount: &Arc<Mount>, fh: Fh) -> DriveResult<()> {
     match &open.body {
         Body::Text(text) => release_text(mount, text).await,
         Body::Overwrite(of, _) => {
-            overwrite::release(mount, of);
+            overwrite::release(mount, of, &open.opened_by);
             Ok(())
         }
         // Dropping the last reference flushes and releases the staged file; the settle delay starts then.

@@ -213,7 +213,7 @@ impl DraftsMemory {
         activity.generation += 1;
         activity.folder_times_set = false;
         if let Some(process) = process {
-            activity.writers.insert(process);
+            activity.writers.insert(process.clone());
             activity.all_writers.insert(process);
         }
         // Without a known writer, the copy ends with this change.

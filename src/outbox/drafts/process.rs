@@ -1,64 +1,137 @@
-//! Finds the process of a writer, and whether it still runs, in `/proc`.
+//! Finds the process of a writer, and whether it still runs.
+//!
+//! Answers to `close` need this, and while a program begins (`execve`), the kernel waits for the answer to the `close` of the files
+//! that the program does not inherit. `/proc/PID/stat` and the links in `/proc/PID` cannot be read until then, so nothing here
+//! reads them: a process is known by a descriptor of it (`pidfd_open`), its number by `/proc/PID/status`.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fs;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 /// How long the process of a thread id is cached.
 const CACHED_FOR: Duration = Duration::from_secs(1);
+/// Maximum number of threads, and of processes, that are remembered.
+const MAX_SEEN: usize = 256;
 
-/// A process. Its start time distinguishes it from a later process with the same id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A process. The kernel uses numbers of processes again, so each process that was seen has a serial number.
+#[derive(Debug, Clone)]
 pub struct Process {
-    pid: u32,
-    start: u64,
+    serial: u64,
+    state: ProcessState,
+}
+
+#[derive(Debug, Clone)]
+enum ProcessState {
+    /// It is not known, such as one of another pid namespace. It counts as alive.
+    Unseen,
+    /// It had ended when it was looked for.
+    Ended,
+    /// A descriptor of the process.
+    Seen(Arc<OwnedFd>),
 }
 
 impl Process {
-    /// An unknown process, such as one of another pid namespace. It counts as alive.
-    pub const UNSEEN: Process = Process { pid: 0, start: 0 };
+    /// An unknown process.
+    const UNSEEN: Process = Process {
+        serial: 0,
+        state: ProcessState::Unseen,
+    };
 
-    /// The process that a thread belongs to.
-    pub fn of_thread(tid: u32) -> Process {
-        if tid == 0 {
-            return Process::UNSEEN;
-        }
-        let pid = process_of(tid);
-        let Some((_, start)) = state_and_start(pid) else {
-            // It has ended already. No later process has this start time.
-            return Process { pid, start: 0 };
+    fn open(pid: u32, serial: u64) -> Process {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let state = match pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) {
+            Some(Ok(process)) => ProcessState::Seen(Arc::new(process)),
+            Some(Err(Errno::SRCH)) => ProcessState::Ended,
+            _ => return Process::UNSEEN,
         };
-        Process { pid, start }
+        Process { serial, state }
     }
 
     /// False once it has ended.
-    pub fn is_alive(self) -> bool {
-        if self == Process::UNSEEN {
-            return true;
+    pub fn is_alive(&self) -> bool {
+        match &self.state {
+            ProcessState::Unseen => true,
+            ProcessState::Ended => false,
+            // It is readable once the process has ended.
+            ProcessState::Seen(process) => {
+                let mut waits = [PollFd::new(process, PollFlags::IN)];
+                poll(&mut waits, Some(&Timespec::default())) != Ok(1)
+            }
         }
-        matches!(state_and_start(self.pid), Some((state, start)) if start == self.start && state != 'Z' && state != 'X')
     }
 }
 
-/// Caches the process of each thread for a short time, because a copy makes many calls.
+impl PartialEq for Process {
+    fn eq(&self, other: &Process) -> bool {
+        self.serial == other.serial
+    }
+}
+
+impl Eq for Process {}
+
+impl PartialOrd for Process {
+    fn partial_cmp(&self, other: &Process) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Process {
+    fn cmp(&self, other: &Process) -> Ordering {
+        self.serial.cmp(&other.serial)
+    }
+}
+
+/// The processes that were seen.
 #[derive(Debug, Default)]
 pub struct Processes {
-    seen: HashMap<u32, (Duration, Process)>,
+    /// The process of each thread, for a short time, because a copy makes many calls.
+    of_threads: HashMap<u32, (Duration, Process)>,
+    /// By their numbers.
+    seen: HashMap<u32, Process>,
+    last_serial: u64,
 }
 
 impl Processes {
     /// The process of a thread.
     pub fn of(&mut self, tid: u32, now: Duration) -> Process {
-        if let Some((at, process)) = self.seen.get(&tid)
+        if tid == 0 {
+            return Process::UNSEEN;
+        }
+        if let Some((at, process)) = self.of_threads.get(&tid)
             && now.saturating_sub(*at) < CACHED_FOR
         {
-            return *process;
+            return process.clone();
         }
-        if self.seen.len() > 256 {
+        if self.of_threads.len() > MAX_SEEN {
+            self.of_threads.clear();
+        }
+        let process = self.with_number(process_of(tid));
+        self.of_threads.insert(tid, (now, process.clone()));
+        process
+    }
+
+    fn with_number(&mut self, pid: u32) -> Process {
+        if let Some(known) = self.seen.get(&pid)
+            && known.is_alive()
+        {
+            return known.clone();
+        }
+        if self.seen.len() > MAX_SEEN {
+            self.seen.retain(|_, process| process.is_alive());
+        }
+        if self.seen.len() > MAX_SEEN {
             self.seen.clear();
         }
-        let process = Process::of_thread(tid);
-        self.seen.insert(tid, (now, process));
+        self.last_serial += 1;
+        let process = Process::open(pid, self.last_serial);
+        self.seen.insert(pid, process.clone());
         process
     }
 }
@@ -85,16 +158,6 @@ fn thread_group(tid: u32) -> Option<u32> {
     line.trim().parse().ok()
 }
 
-fn state_and_start(pid: u32) -> Option<(char, u64)> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The command's name may contain brackets; the last one ends it.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    Some((
-        fields.first()?.chars().next()?,
-        fields.get(19)?.parse().ok()?,
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::Command;
@@ -104,12 +167,17 @@ mod tests {
     #[test]
     fn a_process_lives_until_it_ends() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let process = Process::of_thread(child.id());
+        let mut processes = Processes::default();
+        let process = processes.of(child.id(), Duration::ZERO);
         assert!(process.is_alive());
+        assert_eq!(processes.of(child.id(), 2 * CACHED_FOR), process);
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!process.is_alive());
-        assert!(Process::UNSEEN.is_alive());
+        let later = processes.of(child.id(), 4 * CACHED_FOR);
+        assert_ne!(later, process, "the number may be that of another process");
+        assert!(!later.is_alive());
+        assert!(processes.of(0, Duration::ZERO).is_alive());
     }
 
     fn own_thread() -> u32 {
@@ -119,9 +187,13 @@ mod tests {
 
     #[test]
     fn a_thread_is_its_process() {
-        let own = Process::of_thread(std::process::id());
-        let other = std::thread::spawn(|| (own_thread(), Process::of_thread(own_thread())));
-        let (tid, of_other) = other.join().unwrap();
+        let mut processes = Processes::default();
+        let own = processes.of(std::process::id(), Duration::ZERO);
+        // The thread has not ended while its process is looked for.
+        let (tid, of_other) = std::thread::scope(|scope| {
+            let other = scope.spawn(|| (own_thread(), processes.of(own_thread(), Duration::ZERO)));
+            other.join().unwrap()
+        });
         assert_ne!(tid, std::process::id());
         assert_eq!(of_other, own);
     }

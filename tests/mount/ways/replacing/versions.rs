@@ -7,6 +7,8 @@ use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Command;
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -382,6 +384,7 @@ fn a_later_machine_knows_the_first_version_as_old_when_the_one_that_replaced_it_
     } = Chair::mounted(&[]);
     let old = id(&model);
     run(replace(&version_of(&first, "2"), &model));
+    let second = id(&model);
     run(replace(&version_of(&first, "3"), &model).arg("--remove-old"));
     let new = id(&model);
     let names = || ["chair".to_owned(), format!("chair~{old}")].map(OsString::from);
@@ -396,6 +399,12 @@ fn a_later_machine_knows_the_first_version_as_old_when_the_one_that_replaced_it_
     });
     assert_eq!(id(&there.join("chair")), new);
     assert_eq!(id(&there.join(format!("chair~{old}"))), old);
+    // Both name the version that it was sent to replace, which is deleted.
+    for rawmodels in [&rawmodels, &there] {
+        let lists = fs::read_to_string(rawmodels.join(".assetfs/models.jsonl")).unwrap();
+        let second = format!("\"replaces\":{second}");
+        assert!(lists.contains(&second), "{lists}");
+    }
 }
 
 #[test]
@@ -470,6 +479,38 @@ fn the_old_version_is_whole_while_its_loose_file_is_written_in_place() {
         drop(writer);
         assert_eq!(read(&file), second, "{name}");
     }
+}
+
+#[test]
+fn a_program_that_a_writer_starts_neither_waits_for_ever_nor_ends_the_save() {
+    needs_fuse!();
+    let mut fixture = Fixture::new();
+    let file = fixture.path("rawmodels/chair.glb");
+    let first = triangle_glb("the first version");
+    fs::write(&file, &first).unwrap();
+    wait_until("the staged copy is gone", || drafts(&fixture).is_empty());
+    let second = triangle_glb("the second version");
+    let mut writer = File::create(&file).unwrap();
+    writer.write_all(&second[..9]).unwrap();
+    // The kernel closes the copies of the descriptor while the program begins, and waits for the answers.
+    let (send, ended) = mpsc::channel();
+    thread::spawn(move || send.send(Command::new("true").status().unwrap()));
+    let ended = ended.recv_timeout(Duration::from_secs(30));
+    assert!(ended.expect("the program has ended").success());
+    let is_listed = || names_in(&fixture.path("rawmodels")).contains(&"chair.glb".into());
+    assert!(!is_listed(), "it is not closed");
+    fixture.kill_mount();
+    fixture.mount(&[]);
+    assert_eq!(read(&file), first);
+    assert_eq!(names_in(&fixture.path("rawmodels")), ["chair"]);
+    drop(writer);
+    // What it writes after that is saved when it closes the file.
+    let mut writer = File::create(&file).unwrap();
+    writer.write_all(&second[..9]).unwrap();
+    run(Command::new("true"));
+    writer.write_all(&second[9..]).unwrap();
+    drop(writer);
+    assert_eq!(read(&file), second);
 }
 
 #[test]
