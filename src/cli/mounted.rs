@@ -285,7 +285,7 @@ fn several_accounts(roots: &[PathBuf]) -> anyhow::Error {
 }
 
 /// The path itself, or what it leads to if it is one of the links that the drive makes for scripts: those below `.assetfs`
-/// (`by-id`, `search`, `source`). Links of a user's folders, as the results in `optimize/`, stay what they are.
+/// (`by-id`, `by-source`, `search`, `source`). Links of a user's folders, as the results in `optimize/`, stay what they are.
 ///
 /// # Errors
 /// If a link of `by-id` leads to a model of another id, because a name was given to another model at this moment.
@@ -300,7 +300,7 @@ pub(super) fn own_target(path: &Path) -> Result<PathBuf> {
     let below = hidden.map_or(&[][..], |at| &parts[at + 1..]);
     let id = match below {
         ["by-id", id] => Some(*id),
-        ["source"] | ["search", _, _] => None,
+        ["source"] | ["search" | "by-source", _, _] => None,
         _ => return Ok(path.to_owned()),
     };
     let is_link = || {

@@ -7,7 +7,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::needs_fuse;
-use crate::support::{ASSETFS, Fixture, assetfs, exists, fails, run, shell, small_chair, text};
+use crate::support::{
+    ASSETFS, Fixture, assetfs, exists, fails, run, shell, small_chair, text, wait_until,
+};
 use crate::ways::models::triangle_glb;
 
 #[test]
@@ -159,6 +161,29 @@ fn wait_of_a_model_waits_for_its_new_version_that_is_being_sent() {
         fixture.wait("rawmodels/chair");
         let now = fs::read(fixture.path("rawmodels/chair/chair.glb"));
         assert_eq!(now.unwrap(), model, "{mark}");
+    }
+}
+
+#[test]
+fn a_budget_is_checked_on_a_machine_that_does_not_have_the_text() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    fixture.add_chair();
+    let text = fixture.path("rawmodels/chair/optimize/half.json");
+    fs::write(&text, r#"{"limits":{"faces":{"percentage":50}}}"#).unwrap();
+    fixture.wait("rawmodels/chair/optimize");
+    let other = fixture.second_machine();
+    let results = other.root().join("rawmodels/chair/optimize");
+    wait_until("the other machine has the result", || {
+        results.join("half").exists()
+    });
+    let link = other
+        .root()
+        .join("rapidmodels/.assetfs/by-source/chair/half");
+    for path in [&results, &link] {
+        run(assetfs("wait", path).args(["--max-bytes", "1G"]));
+        let said = fails(assetfs("wait", path).args(["--max-bytes", "1"]), 1);
+        assert!(said.contains("more than the budget"), "{said}");
     }
 }
 

@@ -73,7 +73,7 @@ impl Version {
     }
 }
 
-/// The paths to wait for: an `optimize/` folder means the jobs in it, a model also the new version of it that is being sent.
+/// The paths to wait for: an `optimize/` folder means the jobs in it and the results of other machines, a model also the new version of it that is being sent.
 pub(super) fn targets(paths: &[PathBuf]) -> Result<Vec<Target>> {
     let mut targets = BTreeSet::new();
     let mut versions = BTreeMap::new();
@@ -91,6 +91,12 @@ pub(super) fn targets(paths: &[PathBuf]) -> Result<Vec<Target>> {
                 let path = entry?.path();
                 if is_json(&path) {
                     targets.insert(path);
+                } else if path.is_symlink() && !path.with_added_extension("json").exists() {
+                    // The result of a text that another machine has.
+                    targets.insert(
+                        path.canonicalize()
+                            .with_context(|| path.display().to_string())?,
+                    );
                 }
             }
         } else {
