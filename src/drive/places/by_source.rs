@@ -87,6 +87,10 @@ impl Place for SourceResults {
     async fn rows(&self, tree: &Arc<Tree>) -> DriveResult<Vec<Row>> {
         let asset = asset_named(tree, &self.0).await?;
         learn_results_of(tree.catalog(), asset).await;
+        // A preset that another machine has changed makes another result the current one.
+        if let Err(error) = refresh_listing(tree.catalog(), ListingKind::Presets).await {
+            tracing::debug!(%error, "links to results are made of the presets that are known");
+        }
         let results = current_results(tree, asset).into_iter();
         let done = results.filter(|(_, row)| row.state == OptimizationStatus::Done);
         Ok(done

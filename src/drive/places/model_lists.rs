@@ -257,10 +257,15 @@ fn models_at_hand(tree: &Tree) -> Vec<ListedModel> {
             .cloned()
             .collect()
     };
-    let sent_from_here = tree.outbox().uploads().replacements().into_iter();
+    let mut before = HashMap::new();
+    for (old, new) in tree.outbox().uploads().replacements() {
+        // The first version of all is among them.
+        let last: &mut AssetId = before.entry(new).or_insert(old);
+        *last = old.max(*last);
+    }
     let versions = VersionsAround {
         next: replaced_models(tree.catalog(), &tree.catalog().known()),
-        before: sent_from_here.map(|(old, new)| (new, old)).collect(),
+        before,
     };
     let mut models: Vec<ListedModel> = rows
         .into_iter()
