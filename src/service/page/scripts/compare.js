@@ -81,6 +81,10 @@ export function comparison({ rapid, source, sideOf, heatOf, formats, others, par
     [other, left, format, right] = [next, side, of, sideOf(of)];
     if (!signal.aborted) onSides(left, right);
   };
+  const fillPartners = (select) => {
+    fill(select, h('option', { value: 'source' }, 'Source'), named.map(([{ id }, label]) => h('option', { value: String(id) }, label)));
+    select.value = left.key;
+  };
   const partners = () => {
     const select = h('select', { 'aria-label': 'Compare with', onchange: async () => {
       await compareWith(named.find(([{ id }]) => String(id) === select.value) ?? null);
@@ -88,8 +92,8 @@ export function comparison({ rapid, source, sideOf, heatOf, formats, others, par
       onPartner(other?.[0].id ?? null);
       show();
       bar.querySelector('select')?.focus();
-    } }, h('option', { value: 'source' }, 'Source'), named.map(([{ id }, label]) => h('option', { value: String(id) }, label)));
-    select.value = left.key;
+    } });
+    fillPartners(select);
     return h('label.row.compare-with', {}, h('span.hint', {}, 'Compare with'), select);
   };
   const pair = () => ({ left: { url: left.picture(view), name: left === source ? 'Before' : left.label }, right: { url: right.picture(view), name: left === source ? 'After' : right.label } });
@@ -104,12 +108,15 @@ export function comparison({ rapid, source, sideOf, heatOf, formats, others, par
       h('figcaption', {}, 'Difference from the source', h('span.scale', { 'aria-hidden': 'true' }), h('span.hint', {}, 'equal to different'))));
   const turntableOf = () => turntable(rapid);
   const learn = (now) => {
-    const list = JSON.stringify(labelled(rapid, now).map(([{ id }, label]) => [id, label]));
-    // What is being chosen from stays as it is.
-    if (list === JSON.stringify(named.map(([{ id }, label]) => [id, label])) || bar.contains(document.activeElement)) return;
+    const ids = () => JSON.stringify(named.map(([{ id }]) => id));
+    const before = ids();
     named = labelled(rapid, now);
     if (other && !named.some(([{ id }]) => id === other[0].id)) named.push(other);
-    showBar();
+    if (ids() === before) return;
+    const select = bar.querySelector('select');
+    if (!select || named.length === 0) showBar();
+    // It keeps the focus.
+    else fillPartners(select);
   };
   onSides(left, right);
   show();

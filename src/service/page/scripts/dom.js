@@ -69,7 +69,12 @@ export function refill(parent, ...children) {
     typed.add(field);
   }
   for (const details of parent.querySelectorAll('details')) details.open ||= opened.includes(titleOf(details));
-  if (focused) labelled(focused)?.focus();
+  const again = focused && labelled(focused);
+  if (!again) return parent;
+  // What is in a list that is closed cannot have the focus.
+  const list = again.closest('details');
+  if (list) list.open = true;
+  again.focus();
   return parent;
 }
 

@@ -36,7 +36,7 @@ export async function embeds({ place, life }) {
 
 function none(words) {
   if (words) return empty('search', 'No embed matches', 'Search looks for every word in the names.', null);
-  return empty('embeds', 'No embeds yet', 'An embed is a viewer for other pages. Open a result with a glb and choose “Embed”.', h('a.button', { href: '#/results' }, 'All results'));
+  return empty('embeds', 'No embeds yet', 'An embed is a viewer for other pages. Open a model or a result and choose “Embed”.', h('a.button', { href: '#/results' }, 'All results'));
 }
 
 function card(embed, refresh) {

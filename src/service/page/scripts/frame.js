@@ -67,7 +67,7 @@ async function keepUsage(place) {
 async function signOut() {
   const sentences = [
     (holdsBack() || hasDrafts()) && 'Changes of presets that are not saved are removed from this browser, those of other tabs too.',
-    unended.count > 0 && `${counted(unended.count, 'upload')} of this tab stops.`,
+    unended.count > 0 && `${counted(unended.count, 'upload')} of this tab ${unended.count === 1 ? 'stops' : 'stop'}.`,
   ];
   if (!(await mayLeave(sentences.filter(Boolean).join(' '), { title: 'Sign out all the same?', action: 'Sign out' }))) return;
   if (session()?.isOwn) await remove(`user/tokens/${tokenId()}`).catch(() => {});

@@ -5,7 +5,7 @@ import { fill, h } from './dom.js';
 import { frame, markPlace } from './frame.js';
 import { later, readAhead } from './later.js';
 import { Life } from './live.js';
-import { complain, noticePlaces, problemBox } from './notices.js';
+import { complain, forgetComplaints, noticePlaces, problemBox } from './notices.js';
 import { holdsBack, mayLeave } from './leaving.js';
 import { models } from './models.js';
 import { onReach } from './reach.js';
@@ -76,6 +76,7 @@ async function follow() {
     if (!(await mayLeave())) return;
     history.pushState(null, '', wanted);
   }
+  forgetComplaints();
   show();
 }
 
@@ -147,6 +148,7 @@ async function notFound({ place }) {
 }
 
 function showSignIn() {
+  forgetComplaints();
   shell = null;
   shownAt = null;
   document.title = 'Sign in – assetfs';

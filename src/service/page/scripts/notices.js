@@ -55,6 +55,9 @@ export function complain(problem) {
   }, isOver.signal);
 }
 
+/** What was said of a view that is left says nothing any more. */
+export const forgetComplaints = () => fill(urgent);
+
 /** Runs what a button does: the button waits meanwhile, and a failure is shown. */
 export async function attempt(button, action) {
   if (button.getAttribute('aria-busy') === 'true') return undefined;
@@ -122,7 +125,7 @@ export function ask({ title, body, action, danger = false, wide = false, submit 
     });
     document.body.append(dialog);
     dialog.showModal();
-    dialog.querySelector('[autofocus], input, select, textarea')?.focus();
+    (dialog.querySelector('[autofocus]') ?? dialog.querySelector('input, select, textarea'))?.focus();
   });
 }
 

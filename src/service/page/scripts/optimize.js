@@ -74,11 +74,11 @@ async function choosePreset({ title, assets, name = null, note = '', submit }) {
   const groups = categories.map(({ id, name: category }) => [category, factory.filter((preset) => preset.category_id === id)]);
   const rest = factory.filter((preset) => !categories.some(({ id }) => id === preset.category_id));
   const choice = (preset, isFirst) => h('label.preset-choice', {},
-    h('input', { type: 'radio', name: 'preset', value: preset.id, required: true, checked: isFirst }),
+    h('input', { type: 'radio', name: 'preset', value: preset.id, required: true, checked: isFirst, autofocus: isFirst }),
     h('span', {}, h('strong', {}, preset.name), h('span.hint', {}, preset.description),
       made.has(preset.id) && alreadyMade(made.get(preset.id), count)));
-  const all = [...own, ...factory];
-  const first = all.find((preset) => !made.has(preset.id)) ?? all[0];
+  // A preset that nobody chose is only offered while nothing was made: another one costs a point.
+  const first = made.size ? null : [...own, ...factory][0];
   const group = ([category, presets]) => presets.length > 0 && h('fieldset.preset-group', {}, h('legend', {}, category),
     presets.map((preset) => choice(preset, preset === first)));
   return ask({

@@ -172,7 +172,7 @@ function table(left, right) {
     h(isLess(before[key], after[key]) ? 'td.less' : 'td', {}, change(before[key], after[key]),
       isSource && key === 'bytes' && after.bytes > before.bytes * (1 - MIN_GAIN) && noGain(before.bytes, after.bytes)));
   return [
-    h('div.score', {}, score('Similarity', points(right.score), 'to the source, mean of six views; 100 is equal'),
+    h('div.score', {}, score(isSource ? 'Similarity' : 'Similarity to the source', points(right.score), 'Mean of six views; 100 is equal'),
       score('Size', change(before.bytes, after.bytes)), score('Triangles', change(before.triangles, after.triangles))),
     h('table.numbers', {}, h('caption.unseen', {}, `${left.label} and ${right.label} in numbers`),
       h('thead', {}, h('tr', {}, h('td', {}), (isSource ? ['Before', 'After'] : [left.label, right.label]).map((title) => h('th.side-name', { scope: 'col' }, title)), h('th', { scope: 'col' }, 'Change'))),
