@@ -181,12 +181,12 @@ fn pass_to_results(
         return;
     }
     news.sort_unstable();
-    let replaced = replaced_models(catalog, known);
+    let all = all_versions(known, catalog.outbox.uploads().replacements());
     for new in news {
         let Some(row) = known.rapids.row(new).cloned() else {
             continue;
         };
-        if let Some(old) = result_before(known, &replaced, &row) {
+        if let Some(old) = result_before(known, &all, &row) {
             known.rapids.hand_over(old, new, None, changes);
         } else if let Some((later, text)) = later_with_plain_name(known, &row) {
             known.rapids.hand_over(later, new, text.as_deref(), changes);
@@ -195,25 +195,8 @@ fn pass_to_results(
 }
 
 /// The result of the same text of an earlier version of the model, if it has a name to pass on.
-fn result_before(
-    known: &Known,
-    replaced: &HashMap<AssetId, AssetId>,
-    row: &KnownRapid,
-) -> Option<u64> {
-    let source = row.source?;
-    let mut earlier: HashSet<AssetId> = HashSet::new();
-    loop {
-        let found: Vec<AssetId> = replaced
-            .iter()
-            .filter(|(_, by)| **by == source || earlier.contains(*by))
-            .map(|(old, _)| *old)
-            .collect();
-        let before = earlier.len();
-        earlier.extend(found);
-        if earlier.len() == before {
-            break;
-        }
-    }
+fn result_before(known: &Known, all: &AllVersions, row: &KnownRapid) -> Option<u64> {
+    let earlier: HashSet<AssetId> = all.before(row.source?).collect();
     if earlier.is_empty() {
         return None;
     }

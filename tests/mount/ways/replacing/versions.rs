@@ -383,7 +383,14 @@ fn a_later_machine_knows_the_first_version_as_old_when_the_one_that_replaced_it_
         ..
     } = Chair::mounted(&[]);
     let old = id(&model);
+    let optimize = || {
+        let text = model.join("optimize/half.json");
+        fs::write(&text, CONFIG).unwrap();
+        run(assetfs("wait", &text));
+    };
+    optimize();
     run(replace(&version_of(&first, "2"), &model));
+    optimize();
     let second = id(&model);
     run(replace(&version_of(&first, "3"), &model).arg("--remove-old"));
     let new = id(&model);
@@ -399,6 +406,14 @@ fn a_later_machine_knows_the_first_version_as_old_when_the_one_that_replaced_it_
     });
     assert_eq!(id(&there.join("chair")), new);
     assert_eq!(id(&there.join(format!("chair~{old}"))), old);
+    let results = |rapidmodels: &Path| {
+        let names = names_in(rapidmodels).into_iter();
+        let ids = names.map(|name| (id(&rapidmodels.join(&name)), name));
+        ids.collect::<Vec<_>>()
+    };
+    let here = results(&fixture.path("rapidmodels"));
+    assert_eq!(here.len(), 2);
+    assert_eq!(results(&later.root().join("rapidmodels")), here);
     // Both name the version that it was sent to replace, which is deleted.
     for rawmodels in [&rawmodels, &there] {
         let lists = fs::read_to_string(rawmodels.join(".assetfs/models.jsonl")).unwrap();
