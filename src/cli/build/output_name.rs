@@ -39,12 +39,12 @@ impl FromStr for OutputName {
         };
         let stem = text.strip_suffix(END);
         let stem = stem.ok_or_else(|| wrong("it does not end with .{ext}"))?;
-        if !stem.contains(MODEL) {
-            return Err(wrong("without {model} all results would be one file"));
-        }
         let rest = stem.replace(MODEL, "").replace(PRESET, "");
         if rest.contains(['{', '}']) {
             return Err(wrong("only {model}, {preset} and {ext} are replaced"));
+        }
+        if !stem.contains(MODEL) {
+            return Err(wrong("without {model} all results would be one file"));
         }
         let parts = Path::new(stem).components();
         let is_below = parts
