@@ -34,22 +34,20 @@ export async function createEmbed({ rapid, asset, note }) {
         h('label.check', {}, h('input', { type: 'checkbox', name: 'plain' }), h('span', {}, 'Background of this colour: '), color)),
       h('label.check', {}, h('input', { type: 'checkbox', name: 'save' }), h('span', {}, 'Keep these settings for later embeds')),
     ],
-    submit: async (form) => {
+    submit: (form) => {
       const fields = new FormData(form);
       const config = Object.fromEntries(SWITCHES.map(([key]) => [key, String(fields.has(key))]));
       if (fields.has('plain')) Object.assign(config, { backgroundIsColor: 'true', plainBackgroundColor: fields.get('color') });
       const wish = { name: fields.get('name').trim(), config: JSON.stringify(config), save_user_theme: fields.has('save') };
-      const { embed_url: url } = await (rapid ? post('embeds/create', { model_id: rapid.id, ...wish }) : post('embeds/raw', { raw_model_id: asset.id, ...wish }));
-      return { name: wish.name, url };
+      return rapid ? post('embeds/create', { model_id: rapid.id, ...wish }) : post('embeds/raw', { raw_model_id: asset.id, ...wish });
     },
   });
-  if (made) showSnippet('The embed is made', made.name, made.url);
+  if (made) showSnippet('The embed is made', made.embed_url);
 }
 
 /** The address of an embed and the text to put into other pages. */
-export function showSnippet(title, name, url) {
-  const escaped = name.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;');
-  const snippet = `<iframe src="${url}" title="3D model: ${escaped}" width="640" height="480" allow="fullscreen; xr-spatial-tracking" loading="lazy"></iframe>`;
+export function showSnippet(title, url) {
+  const snippet = `<iframe src="${url}" title="3D model" width="640" height="480" allow="fullscreen; xr-spatial-tracking" loading="lazy"></iframe>`;
   tell({ title, wide: true, body: [
     copied('Address', url, false), copied('Snippet', snippet, true),
     h('p', {}, h('a', { href: url, target: '_blank', rel: 'noopener' }, icon('open', 16), ' Open in a new tab')),

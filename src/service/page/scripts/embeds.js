@@ -53,6 +53,6 @@ function card(embed, refresh) {
       h('p.hint', {}, factLine([embed.rapidModelName, counted(embed.view_count, 'view'), since(embed.created_at)])),
       h('div.row.wrap.actions', {},
         h('a.button.small', { href: embed.url, target: '_blank', rel: 'noopener', 'aria-label': `Open ${embed.name} in a new tab` }, 'Open'),
-        h('button.small', { type: 'button', 'aria-label': `Snippet of ${embed.name}`, onclick: () => showSnippet(embed.name, embed.name, embed.url) }, 'Snippet'),
+        h('button.small', { type: 'button', 'aria-label': `Snippet of ${embed.name}`, onclick: () => showSnippet(embed.name, embed.url) }, 'Snippet'),
         h('button.small.icon-only', { type: 'button', 'aria-label': `Delete ${embed.name}`, onclick: (event) => attempt(event.currentTarget, drop) }, icon('trash', 16)))));
 }
