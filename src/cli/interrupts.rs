@@ -17,7 +17,7 @@ use super::output;
 
 /// After a signal the process ends at the latest after this time.
 const LAST_END: Duration = Duration::from_secs(15);
-/// The stack of the thread of a command, in bytes: that of most main threads.
+/// The stack size of the thread of a command, in bytes: the usual size for a main thread.
 const STACK: usize = 8 << 20;
 
 /// A signal has asked the command to end.
@@ -38,8 +38,8 @@ pub(super) fn check() -> Result<(), Interrupted> {
 }
 
 /// From now on the first Ctrl-C or SIGTERM does not end the process: it cancels `stop`, so that unfinished results are removed.
-/// Some time later it ends the process, even if a folder of an unreachable file server does not answer. Commands that call this
-/// run in [`beside_main_thread`].
+/// The process ends at the latest [`LAST_END`] later, even if it still waits for a file that does not answer. Commands that call
+/// this run in [`beside_main_thread`].
 pub(super) fn cancel_at_signal(stop: &CancellationToken) -> io::Result<()> {
     let stop = stop.clone();
     let (send, taken) = mpsc::channel();

@@ -71,7 +71,7 @@ struct Hiding {
 }
 
 impl Hiding {
-    /// True until `restore_after` has passed, in which the processes did not wait for the drive.
+    /// True until `restore_after` has passed since the last removal. Time in which the processes wait for the drive does not count.
     fn lasts(&self, restore_after: Duration) -> bool {
         self.waiting > 0 || self.last.elapsed() < restore_after
     }
@@ -388,7 +388,7 @@ impl Deletions {
         }
     }
 
-    /// A process waits for the answer to a call. Returns the models of which it removed something.
+    /// Notes that a process waits for the answer to a call. Returns the models from which it has removed something.
     fn waits(&mut self, process: u32, restore_after: Duration) -> Vec<Model> {
         let mut models = Vec::new();
         for (model, hiding) in &mut self.hiding {
@@ -400,7 +400,7 @@ impl Deletions {
         models
     }
 
-    /// The call of [`Deletions::waits`] is answered.
+    /// Notes that this call is answered. `models` are those that [`Deletions::waits`] returned.
     fn answered(&mut self, models: &[Model]) {
         for model in models {
             if let Some(hiding) = self.hiding.get_mut(model) {

@@ -51,6 +51,11 @@ impl Caller {
         process_of(self.pid)
     }
 
+    /// True for a thread of the process, and for a thread that is not known.
+    pub(super) fn may_be_of(&self, process: u32) -> bool {
+        self.pid == 0 || self.process() == process
+    }
+
     /// The name of the program; empty when it is gone.
     pub fn program(&self) -> String {
         program_of(self.pid)

@@ -73,7 +73,8 @@ impl Version {
     }
 }
 
-/// The paths to wait for: an `optimize/` folder means the jobs in it and the results of other machines, a model also the new version of it that is being sent.
+/// The paths to wait for. Of an `optimize/` folder these are its jobs, and the results of texts that only other machines have. Of a
+/// model it is also its new version, if one is being sent.
 pub(super) fn targets(paths: &[PathBuf]) -> Result<Vec<Target>> {
     let mut targets = BTreeSet::new();
     let mut versions = BTreeMap::new();

@@ -131,7 +131,7 @@ fn a_process_is_known_by_the_loose_files_that_it_looked_for_lately() {
     assert_eq!(of(&mut deletions, 42, LATELY).len(), MAX_LOOKED_FOR - 1);
     assert!(of(&mut deletions, 42, Duration::ZERO).is_empty());
     assert!(deletions.looked_for.is_empty(), "old lookups are forgotten");
-    // What has just become a model is looked at by file managers.
+    // File managers look up a loose file that has just become a model.
     deletions.became_model("new.glb");
     deletions.was_looked_for("new.glb", LooseLookup::Beside, 42);
     assert!(of(&mut deletions, 42, LATELY).is_empty());

@@ -54,7 +54,7 @@ impl Overwrite {
     /// True if the process that opened it calls, or one that is not known. A program that it has started has a copy of the
     /// descriptor, and may close it long before.
     pub fn is_opener(&self, caller: &Caller) -> bool {
-        caller.pid == 0 || caller.process() == self.opener
+        caller.may_be_of(self.opener)
     }
 
     /// The new content, once the file has been emptied.

@@ -131,7 +131,7 @@ impl TextBuffer {
 
     /// True if the caller belongs to the process that opened the file, or is unknown.
     pub fn is_opener(&self, caller: &Caller) -> bool {
-        caller.pid == 0 || caller.process() == self.opener
+        caller.may_be_of(self.opener)
     }
 }
 

@@ -160,8 +160,8 @@ fn is_same(tree: &Tree, of: &Overwrite, next: &NextFile) -> bool {
     written.is_some() && written == standing
 }
 
-/// Handles the last `close`, which another process than the one that opened the file may make; `opener` is that one. Removes what
-/// has not become the next version.
+/// Handles the last `close`, which may come from another process than `opener`, the one that opened the file. Then the new content
+/// takes its place now. Removes new content that has not become the next version.
 pub fn release(mount: &Mount, of: &Overwrite, opener: &Caller) {
     let Some(next) = of.next().filter(|next| !next.is_placed()) else {
         return;

@@ -198,7 +198,7 @@ impl Place for DraftEntry {
 }
 
 impl DraftEntry {
-    /// An entry under the name that it was copied in with.
+    /// The entry as it is found where it was copied to.
     pub fn new(draft: DraftId, entry: EntryId) -> DraftEntry {
         DraftEntry {
             draft,
@@ -207,7 +207,7 @@ impl DraftEntry {
         }
     }
 
-    /// An entry under its name in the folder of the model.
+    /// The entry as it is found in the folder of its model.
     pub fn in_folder(tree: &Tree, draft: DraftId, entry: EntryId) -> DraftEntry {
         let name = match kind_of(tree, draft) {
             Some(DraftKind::LooseFile) => EntryName::Second,
@@ -216,7 +216,7 @@ impl DraftEntry {
         DraftEntry { draft, entry, name }
     }
 
-    /// An entry under its name in `rawmodels/`, beside the folder of the model.
+    /// The entry as it is found in `rawmodels/`, beside the folder of its model.
     pub(super) fn beside(kind: DraftKind, draft: DraftId, entry: EntryId) -> DraftEntry {
         let name = match kind {
             DraftKind::LooseFile => EntryName::First,

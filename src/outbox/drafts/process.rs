@@ -1,8 +1,9 @@
 //! Finds the process of a writer, and whether it still runs.
 //!
-//! Answers to `close` need this, and while a program begins (`execve`), the kernel waits for the answer to the `close` of the files
-//! that the program does not inherit. `/proc/PID/stat` and the links in `/proc/PID` cannot be read until then, so nothing here
-//! reads them: a process is known by a descriptor of it (`pidfd_open`), its number by `/proc/PID/status`.
+//! The drive needs this to answer a `close`. When a program starts (`execve`), the kernel closes the files that the program does not
+//! inherit, and waits for the answers. Until then a read of `/proc/PID/stat` or of a link in `/proc/PID` waits, too, so nothing here
+//! reads those: a descriptor of the process (`pidfd_open`) says whether it still runs, and `/proc/TID/status`, which can always be
+//! read, which process a thread belongs to.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -17,7 +18,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 /// How long the process of a thread id is cached.
 const CACHED_FOR: Duration = Duration::from_secs(1);
-/// Maximum number of threads, and of processes, that are remembered.
+/// Maximum number of remembered threads; the same for processes.
 const MAX_SEEN: usize = 256;
 
 /// A process. The kernel uses numbers of processes again, so each process that was seen has a serial number.

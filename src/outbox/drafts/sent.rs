@@ -84,6 +84,11 @@ pub struct SentRecord {
 }
 
 impl SentRecord {
+    /// The assets that it is a newer version of, as far as they are recorded.
+    pub fn older(&self) -> impl Iterator<Item = AssetId> + use<> {
+        self.replaces.into_iter().chain(self.first_version)
+    }
+
     /// The file that is found in `rawmodels/` beside the folder of the model, with its name there: the loose file that was
     /// copied in, or the only file of what a command has made, if it has the name of the model.
     pub fn loose_file(&self) -> Option<(String, &SentEntry)> {

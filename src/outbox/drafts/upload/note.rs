@@ -71,8 +71,7 @@ fn to_be_noted(memory: &DraftsMemory) -> Vec<(AssetId, Vec<String>)> {
         .filter(|record| !record.is_noted && !unwanted(&record.asset) && is_complete(record))
         .map(|record| {
             let source = record.source_hash().map(source_note);
-            let older = record.replaces.into_iter().chain(record.first_version);
-            let tags = source.into_iter().chain(older.map(replaces_note));
+            let tags = source.into_iter().chain(record.older().map(replaces_note));
             (record.asset, tags.collect())
         })
         .collect()

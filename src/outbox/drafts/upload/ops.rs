@@ -274,11 +274,8 @@ impl Uploads {
     pub fn replacements(&self) -> Vec<(AssetId, AssetId)> {
         let memory = self.parts.memory();
         let sent = memory.state.sent.values();
-        let pairs = sent.flat_map(|record| {
-            let older = record.replaces.into_iter().chain(record.first_version);
-            older.map(|old| (old, record.asset))
-        });
-        pairs.collect()
+        sent.flat_map(|record| record.older().map(|old| (old, record.asset)))
+            .collect()
     }
 
     /// The staged bytes of a file that was sent, while they are kept.

@@ -507,7 +507,7 @@ fn a_program_that_a_writer_starts_neither_waits_for_ever_nor_ends_the_save() {
     let second = triangle_glb("the second version");
     let mut writer = File::create(&file).unwrap();
     writer.write_all(&second[..9]).unwrap();
-    // The kernel closes the copies of the descriptor while the program begins, and waits for the answers.
+    // When a program starts, the kernel closes its copies of the descriptors and waits for the drive to answer.
     let (send, ended) = mpsc::channel();
     thread::spawn(move || send.send(Command::new("true").status().unwrap()));
     let ended = ended.recv_timeout(Duration::from_secs(30));
@@ -519,7 +519,7 @@ fn a_program_that_a_writer_starts_neither_waits_for_ever_nor_ends_the_save() {
     assert_eq!(read(&file), first);
     assert_eq!(names_in(&fixture.path("rawmodels")), ["chair"]);
     drop(writer);
-    // What it writes after that is saved when it closes the file.
+    // A writer that started a program can go on. The file is saved when the writer closes it.
     let mut writer = File::create(&file).unwrap();
     writer.write_all(&second[..9]).unwrap();
     run(Command::new("true"));
