@@ -181,6 +181,10 @@ pub enum OpenedMode {
     Cached,
     /// No caching: content or size may change at any time or is not known yet.
     Direct,
+    /// An uploaded file that is open for writing: what is written is compared with it, and refused if it differs. No
+    /// caching. If the program may map the file, it can write into the pages of the map before the drive is asked: pages
+    /// that the kernel has then are not used by later opens.
+    Compared { may_map: bool },
     /// A local file that is only written: each byte is copied once less if the kernel keeps no pages of it. Where
     /// the kernel cannot do that for all opens of the file at once, it is treated like [`OpenedMode::Cached`].
     WriteOnly,

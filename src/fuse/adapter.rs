@@ -355,7 +355,7 @@ impl Filesystem for Adapter {
         let (drive, caller) = self.asked(request);
         let work = async move {
             let opened = drive.open_file(ino, flags, &caller).await?;
-            if flags.access.writes() && modes.refuses_writers(ino) {
+            if modes.refuses(ino, flags.access) {
                 return drive.refuse_writer(ino, opened.fh, &caller).await;
             }
             Ok(opened)
@@ -381,7 +381,19 @@ impl Filesystem for Adapter {
         let flags = open_flags(OpenFlags(flags));
         let modes = Arc::clone(&self.modes);
         let (drive, caller) = self.asked(request);
-        let work = async move { drive.create(ino(parent), &name, mode, flags, &caller).await };
+        let used = Arc::clone(&modes);
+        let work = async move {
+            let (entry, opened) = drive
+                .create(ino(parent), &name, mode, flags, &caller)
+                .await?;
+            let ino = entry.attributes.ino;
+            if used.refuses(ino, flags.access) {
+                let refused = drive.refuse_writer(ino, opened.fh, &caller).await;
+                drive.forget(ino, 1);
+                return refused.map(|opened| (entry, opened));
+            }
+            Ok((entry, opened))
+        };
         let reply = CreatedFile { reply, modes };
         self.run(
             Route::Blocking,

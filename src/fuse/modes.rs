@@ -6,17 +6,22 @@
 //!
 //! Invariant: no write reaches a backing file. The kernel opens it with the flags of whoever opens the file, and asks
 //! for no permission; FOPEN_DIRECT_IO beside FOPEN_PASSTHROUGH sends the requests of an open to the drive (Linux,
-//! `fs/fuse/file.c`). What `assetfs-passthrough` opens lies on a read-only mount, so the kernel cannot open it for a
-//! writer at all.
+//! `fs/fuse/file.c`), but a map of the file would be one of the backing file. So a program that may map the file for
+//! writing is refused while another one has it open. What `assetfs-passthrough` opens lies on a read-only mount, so the
+//! kernel cannot open it for a writer at all.
+//!
+//! A program can also write into a map of an uploaded file that is not passed through. The drive refuses these bytes when
+//! the kernel sends them, and the kernel keeps the pages. So readers beside such a program use no page cache, and the
+//! opens after it drop the pages.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use fuser::FopenFlags;
 
-use crate::drive::{Ino, OpenedMode};
+use crate::drive::{Access, Ino, OpenedMode};
 use crate::locks::Locked;
 
 use super::backing::{Backing, BackingReply, BackingSource, NotRegistered};
@@ -30,10 +35,17 @@ pub(super) enum KernelMode {
 
 /// The modes of all open inodes.
 pub(super) struct OpenModes {
-    open: Mutex<HashMap<Ino, OpenInode>>,
+    open: Mutex<OpenInodes>,
     passthrough: Mutex<Passthrough>,
     /// The kernel can map a file that is open without the page cache (Linux 6.6), so writers may open it in that way.
     maps_direct: AtomicBool,
+}
+
+#[derive(Default)]
+struct OpenInodes {
+    by_number: HashMap<Ino, OpenInode>,
+    /// The kernel may have pages of these that a program has written into a map.
+    perhaps_written: HashSet<Ino>,
 }
 
 /// Whether complete files of the cache are passed to the kernel.
@@ -62,6 +74,8 @@ impl InodeMode {
     fn of_open(&self, wanted: &OpenedMode) -> KernelMode {
         let flags = flags_of(wanted);
         match self {
+            // The kernel refuses an open without the backing file, which a map would write into.
+            InodeMode::Passthrough(_) if may_write_map(wanted) => KernelMode::Flags(flags),
             InodeMode::Passthrough(backing) => {
                 KernelMode::Backed(Arc::clone(backing), flags & FopenFlags::FOPEN_DIRECT_IO)
             }
@@ -107,26 +121,47 @@ impl OpenModes {
         reply: &impl BackingReply,
     ) -> KernelMode {
         let mut open = self.open.locked();
-        if let Some(inode) = open.get_mut(&ino) {
-            inode.handles += 1;
-            return inode.mode.of_open(wanted);
+        let pages = match may_write_map(wanted) {
+            true => {
+                open.perhaps_written.insert(ino);
+                FopenFlags::empty()
+            }
+            false => open.pages_for_open(ino),
+        };
+        let of_open = match open.by_number.get_mut(&ino) {
+            Some(inode) => {
+                inode.handles += 1;
+                inode.mode.of_open(wanted)
+            }
+            None => {
+                let mode = self.first_mode(wanted, reply);
+                let of_open = mode.of_open(wanted);
+                open.by_number.insert(ino, OpenInode { handles: 1, mode });
+                of_open
+            }
+        };
+        match of_open {
+            KernelMode::Flags(flags) => {
+                KernelMode::Flags(flags & (pages | !FopenFlags::FOPEN_KEEP_CACHE))
+            }
+            backed @ KernelMode::Backed(..) => backed,
         }
-        let mode = self.first_mode(wanted, reply);
-        let of_open = mode.of_open(wanted);
-        open.insert(ino, OpenInode { handles: 1, mode });
-        of_open
     }
 
-    /// True while `ino` is open in a way in which the kernel cannot open it for writing.
-    pub(super) fn refuses_writers(&self, ino: Ino) -> bool {
+    /// True while `ino` is open in a way in which the kernel cannot open it for this access, or would let the program write
+    /// into the backing file.
+    pub(super) fn refuses(&self, ino: Ino, access: Access) -> bool {
         let open = self.open.locked();
-        let mode = open.get(&ino).map(|inode| &inode.mode);
-        matches!(mode, Some(InodeMode::Passthrough(backing)) if backing.is_read_only())
+        match open.by_number.get(&ino).map(|inode| &inode.mode) {
+            Some(InodeMode::Passthrough(backing)) if backing.is_read_only() => access.writes(),
+            Some(InodeMode::Passthrough(_)) => access == Access::ReadWrite,
+            _ => false,
+        }
     }
 
     /// Removes a handle of `ino`; the last one releases the backing file.
     pub(super) fn released(&self, ino: Ino) {
-        let mut open = self.open.locked();
+        let open = &mut self.open.locked().by_number;
         if let Some(inode) = open.get_mut(&ino) {
             inode.handles -= 1;
             if inode.handles == 0 {
@@ -140,7 +175,11 @@ impl OpenModes {
             OpenedMode::Passthrough(file) => self
                 .back(file, reply)
                 .map_or(InodeMode::PerOpen, InodeMode::Passthrough),
-            OpenedMode::WriteOnly if self.maps_direct.load(Ordering::Relaxed) => InodeMode::Direct,
+            OpenedMode::WriteOnly | OpenedMode::Compared { .. }
+                if self.maps_direct.load(Ordering::Relaxed) =>
+            {
+                InodeMode::Direct
+            }
             _ => InodeMode::PerOpen,
         }
     }
@@ -166,12 +205,32 @@ impl OpenModes {
     }
 }
 
+impl OpenInodes {
+    /// [`FopenFlags::FOPEN_KEEP_CACHE`] if an open of `ino` may use the pages of earlier ones.
+    fn pages_for_open(&mut self, ino: Ino) -> FopenFlags {
+        // An open beside the program that writes drops its pages, and the program can write into others.
+        let is_written = match self.by_number.contains_key(&ino) {
+            true => self.perhaps_written.contains(&ino),
+            false => self.perhaps_written.remove(&ino),
+        };
+        match is_written {
+            true => FopenFlags::empty(),
+            false => FopenFlags::FOPEN_KEEP_CACHE,
+        }
+    }
+}
+
+/// True for an open with which a program can write into a map of an uploaded file.
+fn may_write_map(wanted: &OpenedMode) -> bool {
+    matches!(wanted, OpenedMode::Compared { may_map: true })
+}
+
 /// Without passthrough, complete files keep their pages in the page cache.
 fn flags_of(wanted: &OpenedMode) -> FopenFlags {
     match wanted {
         OpenedMode::Kept | OpenedMode::Passthrough(_) => FopenFlags::FOPEN_KEEP_CACHE,
         OpenedMode::Cached | OpenedMode::WriteOnly => FopenFlags::empty(),
-        OpenedMode::Direct => FopenFlags::FOPEN_DIRECT_IO,
+        OpenedMode::Direct | OpenedMode::Compared { .. } => FopenFlags::FOPEN_DIRECT_IO,
         // Without FOPEN_NONSEEKABLE, tools take it for an empty file.
         OpenedMode::Stream => FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NONSEEKABLE,
     }

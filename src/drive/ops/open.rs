@@ -139,13 +139,13 @@ async fn open_entry(
                 false => None,
             };
             let body = Body::Overwrite(Box::new(overwrite), old);
-            return Ok((body, OpenedMode::Direct));
+            return Ok((body, compared_mode(flags)));
         }
         let refusal = refusal_to_change(mount, draft);
         let same = same_bytes(mount, of, flags, refusal);
         let home = || mount.catalog().home_path(Home::Made(draft));
         let same = same.ok_or_else(|| refusal(&home()))?;
-        return Ok((Body::Again(Box::new(same)), OpenedMode::Direct));
+        return Ok((Body::Again(Box::new(same)), compared_mode(flags)));
     }
     let mode = match (flags.access.writes(), flags.truncate) {
         (_, true) => OpenMode::Truncate,
@@ -163,6 +163,13 @@ async fn open_entry(
             DriveError::NotFound => error.into(),
             other => other,
         }),
+    }
+}
+
+/// How the kernel opens an uploaded file for writing. A file that is not open for reading cannot be mapped.
+fn compared_mode(flags: OpenFlags) -> OpenedMode {
+    OpenedMode::Compared {
+        may_map: flags.access == Access::ReadWrite,
     }
 }
 

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use super::user::User;
 use super::{MIB, World, cache_has_room, forget_pages};
+use crate::square_glb::numbered_glb;
 use crate::support::{run, text, wait_until};
 use crate::{needs_fuse, needs_program, needs_root};
 
@@ -149,6 +150,117 @@ fn a_writer_beside_a_program_that_reads_past_the_drive_changes_no_byte() {
     run(Command::new("cp").args([&source.join("big.bin"), &mine]));
     drop(reader);
     assert!(crate::support::read(&mine) == *world.content);
+}
+
+/// Opens the file for reading and writing, changes its first bytes in a map, and prints what `cat` gives at each step. An open
+/// that is refused is printed, too.
+const WRITE_INTO_MAP: &str = r#"
+import hashlib, mmap, os, subprocess, sys
+def show(step):
+    data = subprocess.run(["cat", sys.argv[1]], stdout=subprocess.PIPE, check=True).stdout
+    print(step, hashlib.md5(data).hexdigest(), flush=True)
+try:
+    fd = os.open(sys.argv[1], os.O_RDWR | int(sys.argv[2]))
+except OSError as error:
+    print("refused", error.errno)
+    sys.exit()
+view = mmap.mmap(fd, 0, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+view[0:4] = b"XXXX"
+show("written")
+try:
+    view.flush()
+except OSError:
+    pass
+show("flushed")
+view.close()
+show("unmapped")
+try:
+    os.close(fd)
+except OSError:
+    pass
+show("closed")
+show("again")
+"#;
+
+/// The steps of [`WRITE_INTO_MAP`] with their digests.
+fn write_into_map(file: &Path, flags: i32) -> Vec<(String, String)> {
+    let said = run(Command::new("timeout")
+        .args(["60", "python3", "-c", WRITE_INTO_MAP])
+        .arg(file)
+        .arg(flags.to_string()));
+    let steps = said.lines().filter_map(|line| line.split_once(' '));
+    steps
+        .map(|(step, digest)| (step.into(), digest.into()))
+        .collect()
+}
+
+fn md5(file: &Path) -> String {
+    let said = run(Command::new("md5sum").arg(file));
+    said.split(' ').next().expect("a digest").to_owned()
+}
+
+/// Whoever reads the file while such a program runs, or later, gets the uploaded bytes.
+#[track_caller]
+fn map_changes_nothing(file: &Path, digest: &str) {
+    for flags in [0, libc::O_CREAT, 0] {
+        let steps = write_into_map(file, flags);
+        assert_eq!(steps.len(), 5, "{steps:?}");
+        for (step, found) in steps {
+            assert_eq!(found, digest, "{}: {step}", file.display());
+        }
+    }
+}
+
+#[test]
+fn bytes_that_a_program_writes_into_a_map_of_an_uploaded_file_are_seen_by_nobody_else() {
+    needs_fuse!();
+    needs_program!("python3");
+    let world = World::new(2 * MIB, &[]);
+    let source = world.same_model();
+    world.fixture.copy_in(&source, "rawmodels/mine");
+    world.fixture.wait("rawmodels/mine");
+    let mine = world.fixture.path("rawmodels/mine/big.bin");
+    map_changes_nothing(&mine, &md5(&source.join("big.bin")));
+
+    let loose = world.fixture.scratch.path().join("loose.glb");
+    fs::write(&loose, numbered_glb(1)).expect("a model");
+    world.storage.put("loose.glb", &numbered_glb(1));
+    world.fixture.copy_in(&loose, "rawmodels/loose.glb");
+    world.fixture.wait("rawmodels/loose");
+    map_changes_nothing(&world.fixture.path("rawmodels/loose.glb"), &md5(&loose));
+    assert_eq!(world.status()["cache"]["bad_blocks"], 0);
+}
+
+#[test]
+fn a_file_that_the_kernel_reads_alone_cannot_be_mapped_for_writing() {
+    needs_fuse!();
+    needs_root!();
+    needs_program!("python3");
+    if !cache_has_room() {
+        return;
+    }
+    let world = World::new(2 * MIB, &[]);
+    let source = world.same_model();
+    world.fixture.copy_in(&source, "rawmodels/mine");
+    world.fixture.wait("rawmodels/mine");
+    let mine = world.fixture.path("rawmodels/mine/big.bin");
+    wait_until("the kernel reads alone", || {
+        reads_past_the_drive(&world, &mine)
+    });
+    let reader = File::open(&mine).expect("it opens");
+    for flags in [0, libc::O_CREAT] {
+        let busy = ("refused".to_owned(), libc::EBUSY.to_string());
+        assert_eq!(write_into_map(&mine, flags), [busy]);
+        let why = world.fixture.why("rawmodels/mine/big.bin");
+        assert!(why.contains("is open in another program"), "{why}");
+    }
+    forget_pages(&reader);
+    let mut found = vec![0; 2 * MIB];
+    reader.read_exact_at(&mut found, 0).expect("it reads");
+    assert!(found == *world.content);
+    drop(reader);
+    wait_until("it is closed", || write_into_map(&mine, 0).len() == 5);
+    assert_eq!(world.status()["cache"]["bad_blocks"], 0);
 }
 
 #[test]
