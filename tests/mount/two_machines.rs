@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use assetfs::outbox::Failpoint;
@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::needs_fuse;
 use crate::square_glb::numbered_glb;
 use crate::support::{
-    ASSETFS, Fixture, PATIENCE, SecondMachine, assert_same_files, assetfs, names_in, read, run,
-    small_chair, text, wait_until,
+    ASSETFS, Fixture, PATIENCE, SecondMachine, assert_same_files, assetfs, names_in, post_json,
+    put_file, read, request, run, small_chair, text, wait_until,
 };
 
 /// Rounds of copies at the same moment.
@@ -204,6 +204,40 @@ fn two_machines_that_replace_a_model_at_once_make_one_version() {
             numbered_glb(2)
         );
     }
+}
+
+#[test]
+fn replace_waits_for_another_machine_that_uploads_the_model() {
+    needs_fuse!();
+    let fixture = Fixture::new();
+    let (url, token) = (&fixture.service.base_url, fixture.service.token());
+    let source = fixture.scratch.path().join("chair.glb");
+    fs::write(&source, numbered_glb(1)).unwrap();
+    let start = serde_json::json!({"model_name": "chair", "filenames": ["chair.glb"]});
+    let started = post_json(
+        &format!("{url}api/v2/rawmodel/api-upload/start"),
+        &token,
+        &start,
+    );
+    let model = fixture.path("rawmodels/chair");
+    wait_until("the drive shows it", || {
+        status(&model).starts_with("uploading")
+    });
+    let mut replace = Command::new(ASSETFS);
+    replace.arg("replace").arg(&source).arg(&model);
+    let replace = replace.stdout(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(2));
+    // The other machine goes on.
+    let put = started["links"]["s3_upload_urls"]["chair.glb"].as_str();
+    put_file(put.unwrap(), numbered_glb(1));
+    let complete = started["links"]["complete_upload"].as_str().unwrap();
+    request(reqwest::Method::GET, complete, &token);
+    let replaced = replace.wait_with_output().unwrap();
+    assert!(replaced.status.success());
+    let said = text(&replaced.stdout);
+    assert!(said.contains("has these files already"), "{said}");
+    assert_eq!(fixture.service.assets().len(), 1);
+    assert_eq!(names_in(&fixture.path("rawmodels")), ["chair"]);
 }
 
 #[test]

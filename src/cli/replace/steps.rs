@@ -25,6 +25,8 @@ const LOOSE_SUFFIX: &str = ".copies";
 const BEGINNING_OF_COPY: Duration = Duration::from_secs(2);
 /// How long something else may have the path of the draft. Another command may just have moved or cancelled its own.
 const PATH_PATIENCE: Duration = Duration::from_secs(3);
+/// How long an upload of another machine is waited for, which may have been given up. It may be one of the same files.
+const PATIENCE_WITH_OTHERS: Duration = Duration::from_secs(60);
 /// Longest name of a file.
 const NAME_MAX_BYTES: usize = 255;
 
@@ -40,6 +42,8 @@ enum Step {
     AwaitPath(PathBuf),
     /// A draft or an upload has the name of the model.
     AwaitFirst,
+    /// Another machine uploads the model.
+    AwaitOther,
     /// The files of the source are on their way to take the name of this asset.
     Join(DraftStatus, String),
     /// There is no model of the name: this draft becomes it.
@@ -64,8 +68,10 @@ impl Replacement {
         let mut task = Progress::new(self.options.quiet).task(shell_quoted(&self.model));
         let mut was_uploading = false;
         let mut taken_since = None;
+        let mut others_since: Option<Instant> = None;
         let (old, own) = loop {
-            let step = self.next_step()?;
+            let waits = others_since.is_none_or(|since| since.elapsed() < PATIENCE_WITH_OTHERS);
+            let step = self.next_step(waits)?;
             if !matches!(step, Step::AwaitPath(_)) {
                 taken_since = None;
             }
@@ -91,6 +97,12 @@ impl Replacement {
                 Step::AwaitFirst => {
                     self.await_first()?;
                     was_uploading = true;
+                }
+                Step::AwaitOther => {
+                    others_since.get_or_insert_with(Instant::now);
+                    task.show("waiting: another machine uploads this model");
+                    self.time_left("waiting for the upload of another machine")?;
+                    std::thread::sleep(POLL_PERIOD);
                 }
                 Step::Make(claim) => return self.make(claim),
                 Step::Join(version, old) => {
@@ -122,7 +134,8 @@ impl Replacement {
         Ok(own_asset(&claim))
     }
 
-    fn next_step(&self) -> Result<Step> {
+    /// `waits` is false once uploads of other machines were waited for long enough.
+    fn next_step(&self, waits: bool) -> Result<Step> {
         // Checksums are kept, so the source is not read while other commands wait for the turn. Errors and changes
         // show in the comparison under the turn.
         let _ = self.compare();
@@ -133,6 +146,9 @@ impl Replacement {
         let Some(old) = self.id()? else {
             return self.first_upload(&turn);
         };
+        if waits && self.is_uploaded_elsewhere()? {
+            return Ok(Step::AwaitOther);
+        }
         if self.has_source()? {
             return Ok(Step::Nothing);
         }
@@ -312,6 +328,23 @@ impl Replacement {
         }
         let failed = matches!(state_of(&self.model)?, State::Failed(..));
         Ok(!failed && self.source.equals_model(&self.model)?)
+    }
+
+    /// True while another machine uploads the files of the model.
+    fn is_uploaded_elsewhere(&self) -> Result<bool> {
+        if !matches!(
+            state_of(&self.model)?,
+            State::Going(StatusWord::Uploading, _)
+        ) {
+            return Ok(false);
+        }
+        let own = format!("/rawmodels/{}", self.name);
+        Ok(self
+            .drive
+            .status()?
+            .drafts
+            .iter()
+            .all(|draft| draft.path != own))
     }
 
     /// The new version that has not taken the name yet.

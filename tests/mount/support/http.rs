@@ -51,6 +51,15 @@ pub fn fetch(url: &str) -> Vec<u8> {
     })
 }
 
+/// A PUT to a signed URL.
+pub fn put_file(url: &str, body: Vec<u8>) {
+    done(async {
+        let put = reqwest::Client::new().put(url).body(body).send().await;
+        let status = put.expect("the storage answers").status();
+        assert!(status.is_success(), "{url}: {status}");
+    });
+}
+
 /// A POST of JSON with the bearer token.
 pub fn post_json(url: &str, token: &str, body: &Value) -> Value {
     done(async {

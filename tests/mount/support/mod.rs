@@ -10,7 +10,7 @@ mod shell;
 
 pub use files::{assert_same_files, exists, file_names, names_in, read};
 pub use fixture::{Fixture, MountPoint, SecondMachine};
-pub use http::{fetch, post_json, request, status_of};
+pub use http::{fetch, post_json, put_file, request, status_of};
 pub use models::{model, sample, small_chair, triangles_of};
 pub use needs::fuse_works;
 pub use service::ServeProcess;
