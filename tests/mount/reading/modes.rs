@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::user::User;
@@ -65,11 +65,11 @@ fn mmap_sendfile_copy_file_range_and_direct_io_give_the_same_bytes() {
 
 /// True if the kernel reads the large file without asking the drive.
 fn is_read_past_the_drive(world: &World) -> bool {
-    reads_past_the_drive(world, &world.big())
+    reads_past_the_drive(world, &world.big(), &world.content)
 }
 
-/// True if the kernel reads a file with the same bytes without asking the drive.
-fn reads_past_the_drive(world: &World, path: &Path) -> bool {
+/// True if the kernel reads a file with these bytes without asking the drive.
+fn reads_past_the_drive(world: &World, path: &Path, content: &[u8]) -> bool {
     let asked = || {
         let cache = world.status()["cache"].clone();
         (cache["hits"].clone(), cache["misses"].clone())
@@ -77,9 +77,9 @@ fn reads_past_the_drive(world: &World, path: &Path) -> bool {
     let before = asked();
     let file = File::open(path).expect("it opens");
     forget_pages(&file);
-    let mut found = vec![0; world.content.len()];
+    let mut found = vec![0; content.len()];
     file.read_exact_at(&mut found, 0).expect("it reads");
-    assert!(found == *world.content);
+    assert!(found == content);
     asked() == before
 }
 
@@ -121,7 +121,7 @@ fn a_writer_beside_a_program_that_reads_past_the_drive_changes_no_byte() {
     world.fixture.wait("rawmodels/mine");
     let mine = world.fixture.path("rawmodels/mine/big.bin");
     wait_until("the kernel reads alone", || {
-        reads_past_the_drive(&world, &mine)
+        reads_past_the_drive(&world, &mine, &world.content)
     });
 
     let reader = File::open(&mine).expect("it opens");
@@ -199,35 +199,31 @@ fn md5(file: &Path) -> String {
     said.split(' ').next().expect("a digest").to_owned()
 }
 
-/// Whoever reads the file while such a program runs, or later, gets the uploaded bytes.
-#[track_caller]
-fn map_changes_nothing(file: &Path, digest: &str) {
-    for flags in [0, libc::O_CREAT, 0] {
-        let steps = write_into_map(file, flags);
-        assert_eq!(steps.len(), 5, "{steps:?}");
-        for (step, found) in steps {
-            assert_eq!(found, digest, "{}: {step}", file.display());
-        }
-    }
+/// A drive with an uploaded loose file, which programs may open for reading and writing. Returns it with its source.
+fn with_loose_file() -> (World, PathBuf, PathBuf) {
+    let world = World::new(MIB, &[]);
+    let source = world.fixture.scratch.path().join("loose.glb");
+    fs::write(&source, numbered_glb(1)).expect("a model");
+    world.storage.put("loose.glb", &numbered_glb(1));
+    world.fixture.copy_in(&source, "rawmodels/loose.glb");
+    world.fixture.wait("rawmodels/loose");
+    let loose = world.fixture.path("rawmodels/loose.glb");
+    (world, loose, source)
 }
 
 #[test]
 fn bytes_that_a_program_writes_into_a_map_of_an_uploaded_file_are_seen_by_nobody_else() {
     needs_fuse!();
     needs_program!("python3");
-    let world = World::new(2 * MIB, &[]);
-    let source = world.same_model();
-    world.fixture.copy_in(&source, "rawmodels/mine");
-    world.fixture.wait("rawmodels/mine");
-    let mine = world.fixture.path("rawmodels/mine/big.bin");
-    map_changes_nothing(&mine, &md5(&source.join("big.bin")));
-
-    let loose = world.fixture.scratch.path().join("loose.glb");
-    fs::write(&loose, numbered_glb(1)).expect("a model");
-    world.storage.put("loose.glb", &numbered_glb(1));
-    world.fixture.copy_in(&loose, "rawmodels/loose.glb");
-    world.fixture.wait("rawmodels/loose");
-    map_changes_nothing(&world.fixture.path("rawmodels/loose.glb"), &md5(&loose));
+    let (world, loose, source) = with_loose_file();
+    let digest = md5(&source);
+    for flags in [0, libc::O_CREAT, 0] {
+        let steps = write_into_map(&loose, flags);
+        assert_eq!(steps.len(), 5, "{steps:?}");
+        for (step, found) in steps {
+            assert_eq!(found, digest, "{step}");
+        }
+    }
     assert_eq!(world.status()["cache"]["bad_blocks"], 0);
 }
 
@@ -239,27 +235,24 @@ fn a_file_that_the_kernel_reads_alone_cannot_be_mapped_for_writing() {
     if !cache_has_room() {
         return;
     }
-    let world = World::new(2 * MIB, &[]);
-    let source = world.same_model();
-    world.fixture.copy_in(&source, "rawmodels/mine");
-    world.fixture.wait("rawmodels/mine");
-    let mine = world.fixture.path("rawmodels/mine/big.bin");
+    let (world, loose, source) = with_loose_file();
+    let content = fs::read(&source).expect("its source");
     wait_until("the kernel reads alone", || {
-        reads_past_the_drive(&world, &mine)
+        reads_past_the_drive(&world, &loose, &content)
     });
-    let reader = File::open(&mine).expect("it opens");
+    let reader = File::open(&loose).expect("it opens");
     for flags in [0, libc::O_CREAT] {
         let busy = ("refused".to_owned(), libc::EBUSY.to_string());
-        assert_eq!(write_into_map(&mine, flags), [busy]);
-        let why = world.fixture.why("rawmodels/mine/big.bin");
+        assert_eq!(write_into_map(&loose, flags), [busy]);
+        let why = world.fixture.why("rawmodels/loose.glb");
         assert!(why.contains("is open in another program"), "{why}");
     }
     forget_pages(&reader);
-    let mut found = vec![0; 2 * MIB];
+    let mut found = vec![0; content.len()];
     reader.read_exact_at(&mut found, 0).expect("it reads");
-    assert!(found == *world.content);
+    assert!(found == content);
     drop(reader);
-    wait_until("it is closed", || write_into_map(&mine, 0).len() == 5);
+    wait_until("it is closed", || write_into_map(&loose, 0).len() == 5);
     assert_eq!(world.status()["cache"]["bad_blocks"], 0);
 }
 
